@@ -1,0 +1,14 @@
+"""Agents that know when not to act: learn where and how long to wait without losing task performance."""
+
+from letitcook.envs import TASKS, AuxiliaryTask, Task, task_named
+from letitcook.evaluate import Evaluation, evaluate, rollout
+from letitcook.finite.plan import Plan, plan
+from letitcook.finite.q_learning import QSettings
+from letitcook.finite.tables import Tables, enumerate_env
+from letitcook.interleaving import Interleaved, interleave
+from letitcook.lexicographic import Objective, lex_argmax, lex_better
+from letitcook.train import Learned, learn, load
+from letitcook.waiting import ScalarisedEnv, WaitingEnv
+from letitcook.wmdp import Decisions, Episode, Policy, Transition
+from letitcook.wrapping import BasePolicyEnv, make, wrap
+

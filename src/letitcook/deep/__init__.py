@@ -1,0 +1,1 @@
+"""The deep learner: MLP kernels, replay of durative transitions, LDQN."""

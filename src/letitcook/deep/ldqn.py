@@ -1,0 +1,194 @@
+"""LDQN: lexicographic deep Q-learning for waiting MDPs; with one objective it is DQN, plain or scalarised.
+
+The learner itself is in `learner.py`, the networks in `network.py`. This is what a user holds: the learner, with one of
+two drivers. The simulated tasks run in a compiled loop (`simulation.py`), every other environment in a Python loop
+(`stepping.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from letitcook.deep.blas import one_thread
+from letitcook.deep.learner import DECISIONS, GRADIENT_STEPS, STEPS, Learner, new_learner
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.deep.replay import FILLED
+from letitcook.deep.settings import PAPER, LDQNSettings
+from letitcook.deep.simulation import Simulation
+from letitcook.deep.stepping import Stepping
+from letitcook.envs.physics import NUMBER_OF, OBSERVATION_SIZE
+from letitcook.envs.task import Task
+from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
+from letitcook.lexicographic import Objective
+from letitcook.wmdp import Decisions
+
+__all__ = ["LDQN", "PAPER", "LDQNSettings"]
+
+Env = gym.Env[Any, Any]
+
+
+class LDQN:
+    """A learner with `K` objectives on a simulated task, or on any environment.
+
+    `task_or_env` is a `Task` that the compiled loop knows, an environment, or a list of them that take turns. An
+    environment's reward is `(task, waiting)`, with `elapsed` and `discount` in its info, as `WaitingEnv` gives them; a plain
+    environment counts as one whose decisions all take one step. `base` is a network policy to wrap in a task: the
+    decisions are then `{base, wait} ∪ W`.
+
+    >>> from letitcook.envs.cartpole import TASK
+    >>> learner = LDQN(TASK, TASK.decisions, Objective.named("lexicographic"), PAPER["cartpole"], seed=0)
+    >>> learner.advance(500)
+    >>> 500 <= learner.steps < 520
+    True
+    >>> learner.greedy_episodes(3, seed=1).shape  # task return, length, queries, base queries
+    (3, 4)
+    """
+
+    def __init__(
+        self,
+        task_or_env: Task | Env | Sequence[Env],
+        decisions: Decisions,
+        objective: Objective,
+        settings: LDQNSettings,
+        seed: int,
+        base: NetworkPolicy | None = None,
+    ) -> None:
+        self.settings = settings
+        self.objective = objective
+        self.decisions = decisions
+        self._space: spaces.Space[Any] | None = None
+        self._driver: Simulation | Stepping
+        if isinstance(task_or_env, Task):
+            size = _observation_size(task_or_env, decisions, base)
+            self._learner = new_learner(size, decisions, objective.weights, settings, seed)
+            self._driver = Simulation(task_or_env, decisions, self._learner, base, settings.sub_waits > 0)
+        else:
+            envs = [task_or_env] if isinstance(task_or_env, gym.Env) else list(task_or_env)
+            self._space = _checked_space(envs, decisions, settings, base)
+            size = spaces.flatdim(self._space)
+            self._learner = new_learner(size, decisions, objective.weights, settings, seed)
+            self._driver = Stepping(envs, self._learner)
+
+    @property
+    def steps(self) -> int:
+        """Primitive steps so far."""
+        return int(self._learner.counters[STEPS])
+
+    @property
+    def decisions_taken(self) -> int:
+        """Decisions so far."""
+        return int(self._learner.counters[DECISIONS])
+
+    @property
+    def gradient_steps(self) -> int:
+        """Gradient steps so far."""
+        return int(self._learner.counters[GRADIENT_STEPS])
+
+    def advance(self, steps: int) -> None:
+        """Train for at least `steps` more primitive steps, to the end of the current decision."""
+        with one_thread():
+            self._driver.advance(self.steps + int(steps))
+        if not np.isfinite(self._learner.networks.parameters).all():
+            raise NotFiniteError(
+                f"the networks diverged before step {self.steps}: their parameters are no longer finite; "
+                "lower learning_rate, or use loss='huber'"
+            )
+
+    def greedy_episodes(self, n: int, seed: int) -> NDArray[np.float64]:
+        """Live `n` episodes with the greedy policy, apart from the training.
+
+        Returns a row for each, `(n, 4)`: task return, length, queries, base queries.
+        """
+        return self._driver.greedy_episodes(n, seed)
+
+    def policy(self) -> NetworkPolicy:
+        """Return a copy of the greedy policy."""
+        learner = self._learner
+        return NetworkPolicy(learner.networks.parameters.copy(), learner.sizes, self.settings.slack, self._space)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return all that it takes to go on later to the same bits."""
+        saved = {name: array.copy() for name, array in _state(self._learner).items()}
+        filled = int(self._learner.replay.cursor[FILLED])
+        for name, array in saved.items():
+            if name.startswith("replay.") and name != "replay.cursor":
+                saved[name] = array[:filled]
+        return {**saved, **self._driver.arrays()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to a state that `arrays()` returned."""
+        state = _state(self._learner)
+        missing = sorted(set(state) - set(arrays))
+        if missing:
+            raise FileFormatError(f"the saved learner lacks {', '.join(missing)}; was it saved by another version?")
+        for name, array in state.items():
+            saved, is_ring = arrays[name], name.startswith("replay.") and name != "replay.cursor"
+            if saved.shape[1:] != array.shape[1:] or (len(saved) > len(array) if is_ring else len(saved) != len(array)):
+                raise FileFormatError(
+                    f"the saved learner's {name} has shape {saved.shape} where {array.shape} is needed; "
+                    "it was saved with other settings"
+                )
+            array[: len(saved)] = saved
+        self._driver.restore(dict(arrays))
+
+
+def _state(learner: Learner) -> dict[str, NDArray[Any]]:
+    """Return the arrays that a learner is made of, by name."""
+    return {
+        **{f"networks.{name}": array for name, array in learner.networks._asdict().items()},
+        **{f"replay.{name}": array for name, array in learner.replay._asdict().items()},
+        "counters": learner.counters,
+        "rng": learner.rng,
+    }
+
+
+def _observation_size(task: Task, decisions: Decisions, base: NetworkPolicy | None) -> int:
+    if task.name not in NUMBER_OF:
+        raise SettingError(
+            f"{task.name} has no compiled simulation; give the environment itself: LDQN(letitcook.make(...), ...)"
+        )
+    size = OBSERVATION_SIZE[NUMBER_OF[task.name]]
+    if base is None:
+        if len(decisions.actions) > len(task.actions):
+            raise SpaceError(f"{task.name} has {len(task.actions)} actions, and the decisions {len(decisions.actions)}")
+        return size
+    if decisions.actions != ("base", "wait"):
+        raise SettingError(
+            "around a base policy the decisions are {base, wait} ∪ W; "
+            'give Decisions(("base", "wait"), wait=1, durations=...)'
+        )
+    if (base.sizes[0], base.sizes[-1]) != (size, len(task.actions)):
+        raise SpaceError(
+            f"the base policy takes {base.sizes[0]} numbers and has {base.sizes[-1]} actions, where {task.name} shows "
+            f"{size} and has {len(task.actions)}; was it trained for another task, or with waits of its own?"
+        )
+    return size
+
+
+def _checked_space(
+    envs: Sequence[Env], decisions: Decisions, settings: LDQNSettings, base: NetworkPolicy | None
+) -> spaces.Space[Any]:
+    if not envs:
+        raise SettingError("the list of environments is empty; give at least one")
+    if base is not None:
+        raise SettingError("a base policy goes with a task; around an environment: LDQN(letitcook.wrap(env, base, ...))")
+    space = envs[0].observation_space
+    for env in envs:
+        if env.observation_space != space:
+            raise SpaceError(f"the environments show different things: {space} and {env.observation_space}")
+        if not isinstance(env.action_space, spaces.Discrete) or env.action_space.n != decisions.n:
+            raise SpaceError(f"{decisions.n} decisions do not fit the action space {env.action_space}")
+        if env.has_wrapper_attr("gamma") and env.get_wrapper_attr("gamma") != settings.gamma:
+            raise SettingError(
+                f"the environment discounts by {env.get_wrapper_attr('gamma')} and the settings by {settings.gamma}; "
+                "give both the same gamma"
+            )
+    if not space.is_np_flattenable:
+        raise SpaceError(f"observations of {space} cannot be flattened to a vector; wrap the environment so that they can")
+    return space

@@ -1,0 +1,314 @@
+"""Multilayer perceptrons in machine code: forward, backward and Adam (Kingma and Ba 2015), in float32.
+
+A network is one flat array of parameters, so that Adam is one loop and a checkpoint one array. With
+`sizes = (inputs, hidden ..., outputs)` it holds, layer after layer, the weights `(out, in)` and then the biases, as PyTorch
+orders them. Hidden layers end in a ReLU. All arrays are C-contiguous; nothing is allocated inside.
+
+Backward, for the mean over a batch of `(q - y)²` or of Huber's loss::
+
+    δ of the last layer    only the decision that was taken has an error, so only its row of weights is touched
+    ∂W = δᵀ h_in    ∂b = Σ δ    δ_in = (δ W) ∘ [h_in > 0]
+
+A unit that a ReLU has silenced in the whole batch has no δ. Often half the units are silent, so the products are done on
+the rows of `W` that are not: the same sums without the zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.deep.blas import product, product_ta, product_tb
+from letitcook.kernels import compiled_fast
+from letitcook.lexicographic import lex_argmax_kernel
+
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+Sizes = NDArray[np.int64]
+
+NARROW = 16
+"""Layers with at most this many inputs are summed directly: faster than a BLAS call."""
+BETA_1, BETA_2 = np.float32(0.9), np.float32(0.999)
+REST_1, REST_2 = np.float32(1 - 0.9), np.float32(1 - 0.999)
+EPSILON = np.float32(1e-8)
+TINY = np.float32(1e-30)
+"""Adam's moments below this become 0: denormal numbers would make every update up to ten times slower."""
+ZERO = np.float32(0.0)
+
+
+class Scratch(NamedTuple):
+    """Room to work in, for a number of rows."""
+
+    hidden: Vector
+    """Activations of all hidden layers, one after another."""
+    delta: Vector
+    """Error of a layer's activations."""
+    delta_active: Vector
+    """Error of its units that are not silent."""
+    gradient: Vector
+    """Gradient of all parameters."""
+    weights: Vector
+    """A layer's weights: transposed, or those of the units that are not silent."""
+    active: NDArray[np.int64]
+    """The units that are not silent."""
+    row: Matrix
+    """Activations of a single row, `(2, widest)`."""
+    q: Matrix
+    """Values of a single row, `(K, n)`."""
+
+
+def parameter_count(sizes: Sequence[int]) -> int:
+    """Return how many parameters a network has.
+
+    >>> parameter_count((4, 256, 256, 2))
+    67586
+    """
+    return sum(n_in * n_out + n_out for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True))
+
+
+def initial_parameters(sizes: Sequence[int], K: int, generator: np.random.Generator) -> Matrix:
+    """Draw `K` networks, `(K, parameters)`, as PyTorch does: uniform within ±1/√inputs of each layer."""
+    bound = np.concatenate([np.full(i * o + o, 1 / math.sqrt(i)) for i, o in zip(sizes[:-1], sizes[1:], strict=True)])
+    return (generator.uniform(-1.0, 1.0, (K, len(bound))) * bound).astype(np.float32)
+
+
+def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
+    """Make room for `K` networks and up to `rows` rows."""
+    hidden, widest = sum(sizes[1:-1]), max(sizes)
+    return Scratch(
+        hidden=np.zeros(rows * hidden, dtype=np.float32),
+        delta=np.zeros(rows * widest, dtype=np.float32),
+        delta_active=np.zeros(rows * widest, dtype=np.float32),
+        gradient=np.zeros(parameter_count(sizes), dtype=np.float32),
+        weights=np.zeros(max(i * o for i, o in zip(sizes[:-1], sizes[1:], strict=True)), dtype=np.float32),
+        active=np.zeros(widest, dtype=np.int64),
+        row=np.zeros((2, widest), dtype=np.float32),
+        q=np.zeros((K, sizes[-1]), dtype=np.float32),
+    )
+
+
+@compiled_fast
+def dense_relu(x: Matrix, weights: Matrix, bias: Vector, transposed: Vector, out: Matrix) -> None:
+    """Write `out = relu(x Wᵀ + b)`, `(rows, out)`; `transposed` is room for the weights."""
+    n_out, n_in = weights.shape
+    if n_in > NARROW:
+        product_tb(x, weights, out)
+    else:
+        for p in range(n_in):
+            for j in range(n_out):
+                transposed[p * n_out + j] = weights[j, p]
+    for i in range(x.shape[0]):
+        if n_in > NARROW:
+            for j in range(n_out):
+                out[i, j] += bias[j]
+        else:
+            for j in range(n_out):
+                out[i, j] = bias[j]
+            for p in range(n_in):
+                column = transposed[p * n_out : (p + 1) * n_out]
+                for j in range(n_out):
+                    out[i, j] += x[i, p] * column[j]
+        for j in range(n_out):
+            out[i, j] = out[i, j] if out[i, j] > ZERO else ZERO
+
+
+@compiled_fast
+def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch) -> Matrix:
+    """Compute all hidden layers of a batch; returns a view of the last (`x` itself if there is none)."""
+    rows = x.shape[0]
+    h, at, stored = x, 0, 0
+    for layer in range(len(sizes) - 2):
+        n_in, n_out = sizes[layer], sizes[layer + 1]
+        weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
+        bias = parameters[at + n_in * n_out : at + n_in * n_out + n_out]
+        out = scratch.hidden[stored : stored + rows * n_out].reshape(rows, n_out)
+        dense_relu(h, weights, bias, scratch.weights, out)
+        h = out
+        at += n_in * n_out + n_out
+        stored += rows * n_out
+    return h
+
+
+@compiled_fast
+def forward(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch, q: Matrix) -> None:
+    """Write the values `q`, `(rows, n)`, of a batch `x`, `(rows, inputs)`."""
+    h = hidden_layers(parameters, sizes, x, scratch)
+    n_in, n = sizes[-2], sizes[-1]
+    at = len(parameters) - n_in * n - n
+    product_tb(h, parameters[at : at + n_in * n].reshape(n, n_in), q)
+    for i in range(x.shape[0]):
+        for u in range(n):
+            q[i, u] += parameters[at + n_in * n + u]
+
+
+@compiled_fast
+def forward_row(parameters: Vector, sizes: Sizes, x: Vector, row: Matrix, q: Vector) -> None:
+    """Write the values `q`, `(n,)`, of one observation `x`."""
+    h, at, last = x, 0, len(sizes) - 2
+    for layer in range(last + 1):
+        n_in, n_out = sizes[layer], sizes[layer + 1]
+        out = q if layer == last else row[layer % 2]
+        for j in range(n_out):
+            weights = parameters[at + j * n_in : at + (j + 1) * n_in]
+            total = ZERO
+            for p in range(n_in):
+                total += h[p] * weights[p]
+            total += parameters[at + n_in * n_out + j]
+            out[j] = total if layer == last or total > ZERO else ZERO
+        h = out
+        at += n_in * n_out + n_out
+
+
+@compiled_fast
+def best_decision(parameters: Matrix, sizes: Sizes, x: Vector, slack: float, row: Matrix, q: Matrix) -> int:
+    """Return the lexicographically best decision of `K` networks, `(K, parameters)`, at one observation."""
+    for k in range(parameters.shape[0]):
+        forward_row(parameters[k], sizes, x, row, q[k])
+    return lex_argmax_kernel(q, slack)
+
+
+@compiled_fast
+def output_gradient(
+    h: Matrix,
+    weights: Matrix,
+    bias: Vector,
+    taken: NDArray[np.int64],
+    target: Vector,
+    huber: bool,
+    weights_gradient: Matrix,
+    bias_gradient: Vector,
+    delta: Matrix,
+) -> None:
+    """Backward through the last layer: the taken decision's row of weights, and the error `delta` of `h`."""
+    rows, n_in = h.shape
+    weights_gradient[:] = ZERO
+    bias_gradient[:] = ZERO
+    for i in range(rows):
+        u = taken[i]
+        value = bias[u]
+        for j in range(n_in):
+            value += h[i, j] * weights[u, j]
+        error = value - target[i]
+        if huber:
+            error = min(max(error, np.float32(-1.0)), np.float32(1.0)) / np.float32(rows)
+        else:
+            error *= np.float32(2.0) / np.float32(rows)
+        bias_gradient[u] += error
+        for j in range(n_in):
+            weights_gradient[u, j] += error * h[i, j]
+            delta[i, j] = error * weights[u, j]
+
+
+@compiled_fast
+def relu_gradient(delta: Matrix, h: Matrix, bias_gradient: Vector, active: NDArray[np.int64], out: Vector) -> int:
+    """Backward through a ReLU: write `δ` of the active units only into `out`, `(rows, units)`, and who they are.
+
+    Returns how many there are. The bias's gradient is the sum over the rows.
+    """
+    rows, n = delta.shape
+    bias_gradient[:] = ZERO  # first the largest activation of each unit
+    for i in range(rows):
+        for j in range(n):
+            bias_gradient[j] = max(bias_gradient[j], h[i, j])
+    units = 0
+    for j in range(n):
+        if bias_gradient[j] > ZERO:
+            active[units] = j
+            units += 1
+    bias_gradient[:] = ZERO
+    for i in range(rows):
+        for j in range(n):
+            delta[i, j] = delta[i, j] if h[i, j] > ZERO else ZERO
+            bias_gradient[j] += delta[i, j]
+        for c in range(units):
+            out[i * units + c] = delta[i, active[c]]
+    return units
+
+
+@compiled_fast
+def weights_gradient(below: Matrix, delta: Matrix, active: NDArray[np.int64], out: Matrix) -> None:
+    """Write `out = δᵀ h_in`, `(n_out, n_in)`, where `delta` has the active units only."""
+    n_out, n_in = out.shape
+    rows, units = delta.shape
+    if n_in > NARROW:
+        product_ta(delta, below, out[:units])
+    else:
+        out[:units] = ZERO
+        for i in range(rows):
+            for c in range(units):
+                for p in range(n_in):
+                    out[c, p] += delta[i, c] * below[i, p]
+    # Each row to its unit, from the last on: a row moves up or stays.
+    c = units - 1
+    for j in range(n_out - 1, -1, -1):
+        if c >= 0 and active[c] == j:
+            if c < j:
+                out[j] = out[c]
+            c -= 1
+        else:
+            out[j] = ZERO
+
+
+@compiled_fast
+def gradient(
+    parameters: Vector,
+    sizes: Sizes,
+    x: Matrix,
+    taken: NDArray[np.int64],
+    target: Vector,
+    huber: bool,
+    scratch: Scratch,
+) -> None:
+    """Write into `scratch.gradient` the gradient of the loss between `Q(x, taken)` and `target`, over a batch."""
+    rows, last = x.shape[0], len(sizes) - 2
+    out = scratch.gradient
+    h = hidden_layers(parameters, sizes, x, scratch)
+    n_in, n_out = sizes[last], sizes[last + 1]
+    at = len(parameters) - n_in * n_out - n_out
+    delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
+    output_gradient(
+        h,
+        parameters[at : at + n_in * n_out].reshape(n_out, n_in),
+        parameters[at + n_in * n_out :],
+        taken,
+        target,
+        huber,
+        out[at : at + n_in * n_out].reshape(n_out, n_in),
+        out[at + n_in * n_out :],
+        delta,
+    )
+    stored = rows * sizes[1:-1].sum()
+    for layer in range(last - 1, -1, -1):
+        n_in, n_out = sizes[layer], sizes[layer + 1]
+        at -= n_in * n_out + n_out
+        stored -= rows * n_out
+        bias_out = out[at + n_in * n_out : at + n_in * n_out + n_out]
+        units = relu_gradient(delta, h, bias_out, scratch.active, scratch.delta_active)
+        delta_active = scratch.delta_active[: rows * units].reshape(rows, units)
+        below = x if layer == 0 else scratch.hidden[stored - rows * n_in : stored].reshape(rows, n_in)
+        weights_gradient(below, delta_active, scratch.active, out[at : at + n_in * n_out].reshape(n_out, n_in))
+        if layer > 0:
+            weights = scratch.weights[: units * n_in].reshape(units, n_in)
+            for c in range(units):
+                weights[c] = parameters[at + scratch.active[c] * n_in : at + (scratch.active[c] + 1) * n_in]
+            delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
+            product(delta_active, weights, delta)
+            h = below
+
+
+@compiled_fast
+def adam(parameters: Vector, gradient: Vector, m: Vector, v: Vector, rate: float, t: int) -> None:
+    """Move the parameters by Adam's update number `t` (from 1)."""
+    step = np.float32(rate / (1.0 - 0.9**t))
+    scale = np.float32(1.0 / math.sqrt(1.0 - 0.999**t))
+    for i in range(len(parameters)):
+        g = gradient[i]
+        first = BETA_1 * m[i] + REST_1 * g
+        second = BETA_2 * v[i] + REST_2 * g * g
+        m[i] = first if abs(first) > TINY else ZERO
+        v[i] = second if second > TINY else ZERO
+        parameters[i] -= step * m[i] / (math.sqrt(v[i]) * scale + EPSILON)

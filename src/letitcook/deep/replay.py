@@ -1,0 +1,158 @@
+"""Replay of durative transitions: a ring of decisions carried out, each from its first state to its last.
+
+A row is what `Transition` says: the observation where the decision was taken, the decision, the rewards
+`(task, waiting)` of the whole wait, `γ^elapsed`, the observation after it, and how the episode stood there. Sub-wait
+learning adds rows: a wait of `w` steps passes through `w + 1` states, and any shorter wait between two of them is an
+experience as good as if it had been chosen.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.kernels import compiled, random_below
+
+POSITION, FILLED = 0, 1
+"""Places in `Replay.cursor`."""
+
+
+class Replay(NamedTuple):
+    """The ring: column arrays of one length, and a cursor."""
+
+    observation: NDArray[np.float32]
+    decision: NDArray[np.int64]
+    reward: NDArray[np.float32]
+    """`(task, waiting)`, the task part discounted inside the wait."""
+    discount: NDArray[np.float32]
+    """`γ^elapsed`."""
+    next_observation: NDArray[np.float32]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    cursor: NDArray[np.int64]
+    """Where the next row goes, and how many rows are filled."""
+
+
+class Batch(NamedTuple):
+    """Rows drawn from the ring."""
+
+    observation: NDArray[np.float32]
+    decision: NDArray[np.int64]
+    reward: NDArray[np.float32]
+    discount: NDArray[np.float32]
+    """What the next value is worth: 0 where there is none."""
+    next_observation: NDArray[np.float32]
+
+
+def new_replay(rows: int, observation_size: int) -> Replay:
+    """Make an empty ring.
+
+    >>> ring = new_replay(rows=3, observation_size=2)
+    >>> for i in range(4):
+    ...     x = np.full(2, i, dtype=np.float32)
+    ...     remember(ring, x, i, -1.0, -1.0, 1.0, x, False, False)
+    >>> ring.decision.tolist(), ring.cursor.tolist()
+    ([3, 1, 2], [1, 3])
+    """
+    return Replay(
+        observation=np.zeros((rows, observation_size), dtype=np.float32),
+        decision=np.zeros(rows, dtype=np.int64),
+        reward=np.zeros((rows, 2), dtype=np.float32),
+        discount=np.zeros(rows, dtype=np.float32),
+        next_observation=np.zeros((rows, observation_size), dtype=np.float32),
+        terminated=np.zeros(rows, dtype=np.bool_),
+        truncated=np.zeros(rows, dtype=np.bool_),
+        cursor=np.zeros(2, dtype=np.int64),
+    )
+
+
+def new_batch(rows: int, observation_size: int) -> Batch:
+    """Make room for `rows` drawn rows."""
+    return Batch(
+        observation=np.zeros((rows, observation_size), dtype=np.float32),
+        decision=np.zeros(rows, dtype=np.int64),
+        reward=np.zeros((rows, 2), dtype=np.float32),
+        discount=np.zeros(rows, dtype=np.float32),
+        next_observation=np.zeros((rows, observation_size), dtype=np.float32),
+    )
+
+
+@compiled
+def remember(
+    replay: Replay,
+    observation: NDArray[np.float32],
+    decision: int,
+    task_reward: float,
+    waiting_reward: float,
+    discount: float,
+    next_observation: NDArray[np.float32],
+    terminated: bool,
+    truncated: bool,
+) -> None:
+    """Write one transition over the oldest."""
+    i = replay.cursor[POSITION]
+    for j in range(len(observation)):
+        replay.observation[i, j] = observation[j]
+        replay.next_observation[i, j] = next_observation[j]
+    replay.decision[i] = decision
+    replay.reward[i, 0] = task_reward
+    replay.reward[i, 1] = waiting_reward
+    replay.discount[i] = discount
+    replay.terminated[i] = terminated
+    replay.truncated[i] = truncated
+    rows = len(replay.decision)
+    replay.cursor[POSITION] = (i + 1) % rows
+    replay.cursor[FILLED] = min(replay.cursor[FILLED] + 1, rows)
+
+
+@compiled
+def remember_sub_wait(
+    replay: Replay,
+    path: NDArray[np.float32],
+    rewards: NDArray[np.float64],
+    elapsed: int,
+    ended: bool,
+    truncated: bool,
+    gamma: float,
+    waits: NDArray[np.int64],
+    durations: NDArray[np.int64],
+    rng: NDArray[np.uint64],
+) -> None:
+    """Draw a shorter wait from inside one of `elapsed` steps and remember it, if one of that length was lived.
+
+    `path` holds the `elapsed + 1` observations, `rewards` those of the steps, `waits` the decisions that wait and
+    `durations` the steps that each decision asks for. `ended` says that the episode ended with the wait, `truncated`
+    that it was the horizon that ended it; an end cuts a longer wait short, as it always does.
+    """
+    first = random_below(rng, elapsed)
+    decision = waits[random_below(rng, len(waits))]
+    last = first + durations[decision]
+    if last > elapsed and not ended:
+        return
+    last = min(last, elapsed)
+    total, discount = 0.0, 1.0
+    for t in range(first, last):
+        total += discount * rewards[t]
+        discount *= gamma
+    at_end = ended and last == elapsed
+    remember(
+        replay, path[first], decision, total, -1.0, discount, path[last], at_end and not truncated, at_end and truncated
+    )
+
+
+@compiled
+def draw(replay: Replay, batch: Batch, rows: int, bootstrap_on_truncation: bool, rng: NDArray[np.uint64]) -> None:
+    """Draw `rows` transitions uniformly, with replacement, into `batch`."""
+    size = batch.observation.shape[1]
+    for i in range(rows):
+        at = random_below(rng, replay.cursor[FILLED])
+        for j in range(size):
+            batch.observation[i, j] = replay.observation[at, j]
+            batch.next_observation[i, j] = replay.next_observation[at, j]
+        batch.decision[i] = replay.decision[at]
+        batch.reward[i, 0] = replay.reward[at, 0]
+        batch.reward[i, 1] = replay.reward[at, 1]
+        ends = replay.terminated[at] or (replay.truncated[at] and not bootstrap_on_truncation)
+        batch.discount[i] = np.float32(0.0) if ends else replay.discount[at]

@@ -1,0 +1,135 @@
+"""The settings of LDQN: one a line, and the paper's table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from letitcook.errors import SettingError
+
+
+@dataclass(frozen=True)
+class LDQNSettings:
+    """Everything that LDQN can be told; a step is a primitive step of the environment.
+
+    >>> PAPER["cartpole"].batch_size
+    64
+    >>> LDQNSettings(gamma=1.5)
+    Traceback (most recent call last):
+    ...
+    letitcook.errors.SettingError: gamma = 1.5 is not allowed; give a discount in (0, 1]
+    """
+
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers (ReLU)."""
+    gamma: float = 1.0
+    """Discount of a primitive step."""
+    learning_rate: float = 1e-3
+    """Adam's step size."""
+    batch_size: int = 64
+    """Transitions in a gradient step."""
+    buffer_size: int = 100_000
+    """Transitions that the replay holds."""
+    learning_starts: int = 1_000
+    """Steps before the first gradient step."""
+    update_interval: int = 16
+    """Steps between rounds of learning."""
+    gradient_steps: int = 8
+    """Gradient steps in a round."""
+    target_interval: int = 100
+    """Gradient steps between updates of the target networks."""
+    polyak: float = 1.0
+    """How far the target networks then move towards the networks, 1 = all the way."""
+    epsilon_start: float = 1.0
+    """Chance of a random decision at the first step."""
+    epsilon_end: float = 0.05
+    """Chance of a random decision after the decay."""
+    epsilon_steps: int = 10_000
+    """Steps over which the chance falls, linearly."""
+
+    # What the paper leaves open.
+    slack: float = 0.1
+    """σ: decisions within this much of the best value count as equally good; in units of the return."""
+    loss: Literal["mse", "huber"] = "mse"
+    """Distance of a value to its target."""
+    double_q: bool = False
+    """Whether the networks choose the next decision and the target networks only value it (van Hasselt 2016)."""
+    bootstrap_on_truncation: bool = True
+    """Whether an episode cut by the horizon counts as going on."""
+    clip_targets: tuple[tuple[float, float], tuple[float, float]] | None = None
+    """Ranges of the task return and of the waiting return, to which targets are cut; None cuts nothing. With γ = 1
+    overestimated values can grow without bound, and slack then means nothing; these bounds end that."""
+    sub_waits: int = 0
+    """Shorter waits drawn from inside each wait and remembered beside it."""
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "buffer_size", "update_interval", "gradient_steps", "target_interval"):
+            _check(name, getattr(self, name), getattr(self, name) >= 1, "give a whole number of at least 1")
+        for name in ("learning_starts", "sub_waits"):
+            _check(name, getattr(self, name), getattr(self, name) >= 0, "give a whole number of at least 0")
+        for name in ("epsilon_start", "epsilon_end"):
+            _check(name, getattr(self, name), 0 <= getattr(self, name) <= 1, "give a chance in [0, 1]")
+        _check("epsilon_steps", self.epsilon_steps, self.epsilon_steps >= 1, "give a whole number of at least 1")
+        _check("gamma", self.gamma, 0 < self.gamma <= 1, "give a discount in (0, 1]")
+        rate = self.learning_rate
+        _check("learning_rate", rate, 0 < rate < math.inf, "give a number above 0, such as 0.001")
+        _check("polyak", self.polyak, 0 < self.polyak <= 1, "give a fraction in (0, 1]")
+        _check("slack", self.slack, 0 <= self.slack < math.inf, "give a number of at least 0")
+        _check("loss", self.loss, self.loss in ("mse", "huber"), "use 'mse' or 'huber'")
+        _check("hidden", self.hidden, all(width >= 1 for width in self.hidden), "give widths of at least 1")
+        if self.clip_targets is not None:
+            good = all(low < high for low, high in self.clip_targets)
+            _check("clip_targets", self.clip_targets, good, "give (low, high) of the task and of the waiting return")
+
+
+def _check(name: str, value: object, good: bool, advice: str) -> None:
+    if not good:
+        raise SettingError(f"{name} = {value} is not allowed; {advice}")
+
+
+PAPER: dict[str, LDQNSettings] = {
+    "cartpole": LDQNSettings(
+        gamma=1.0,
+        learning_rate=2e-3,
+        batch_size=64,
+        buffer_size=100_000,
+        learning_starts=1_000,
+        gradient_steps=128,
+        update_interval=256,
+        target_interval=10,
+        polyak=1.0,
+        epsilon_start=1.0,
+        epsilon_end=0.04,
+        epsilon_steps=8_000,
+    ),
+    "mountain-car": LDQNSettings(
+        gamma=1.0,
+        learning_rate=4e-3,
+        batch_size=128,
+        buffer_size=10_000,
+        learning_starts=1_000,
+        gradient_steps=8,
+        update_interval=16,
+        target_interval=600,
+        polyak=1.0,
+        epsilon_start=1.0,
+        epsilon_end=0.07,
+        epsilon_steps=24_000,
+    ),
+    "pong": LDQNSettings(
+        gamma=1.0,
+        learning_rate=4e-4,
+        batch_size=32,
+        buffer_size=100_000,
+        learning_starts=1_000,
+        gradient_steps=1,
+        update_interval=4,
+        target_interval=1_000,
+        polyak=1.0,
+        epsilon_start=1.0,
+        epsilon_end=0.01,
+        epsilon_steps=100_000,
+    ),
+}
+"""The paper's table of LDQN hyperparameters, by task."""

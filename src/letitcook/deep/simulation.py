@@ -1,0 +1,202 @@
+"""LDQN's compiled loop: the simulated tasks, the learner and, in a wrapper, the base network in one piece of code."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, decide, greedy, take_in
+from letitcook.deep.network import best_decision
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.deep.replay import remember_sub_wait
+from letitcook.envs import physics
+from letitcook.envs.task import Task
+from letitcook.kernels import compiled, seeded
+from letitcook.wmdp import Decisions
+
+BASE = -1
+"""Stands for "what the base network says" among the actions."""
+
+
+class World(NamedTuple):
+    """A task, what it takes to carry out a decision in it, and where an episode stands."""
+
+    number: int
+    horizon: int
+    actions: NDArray[np.int64]
+    """Primitive action that each decision applies; `BASE` asks the base network."""
+    state: NDArray[np.float64]
+    observation: NDArray[np.float32]
+    next_observation: NDArray[np.float32]
+    path: NDArray[np.float32]
+    """Observations inside the last wait, for sub-wait learning; else empty."""
+    path_rewards: NDArray[np.float64]
+    base: NDArray[np.float32]
+    """The base network, `(K, parameters)`; empty without one."""
+    base_sizes: NDArray[np.int64]
+    base_slack: float
+    base_row: NDArray[np.float32]
+    base_q: NDArray[np.float32]
+
+
+def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep_path: bool) -> World:
+    """Make the world of a task, from scratch or around a base network."""
+    number = physics.NUMBER_OF[task.name]
+    size = physics.OBSERVATION_SIZE[number]
+    actions = decisions.actions_of.copy()
+    if base is not None:  # decisions {base, wait} ∪ W
+        actions[:] = task.wait
+        actions[0] = BASE
+    longest = int(decisions.durations_of.max()) if keep_path else 0
+    networks = base.networks if base is not None else np.zeros((0, 0), dtype=np.float32)
+    sizes = base.sizes if base is not None else np.zeros(2, dtype=np.int64)
+    return World(
+        number=number,
+        horizon=task.horizon,
+        actions=actions,
+        state=np.zeros(physics.STATE_SIZE),
+        observation=np.zeros(size, dtype=np.float32),
+        next_observation=np.zeros(size, dtype=np.float32),
+        path=np.zeros((longest + 1 if keep_path else 0, size), dtype=np.float32),
+        path_rewards=np.zeros(longest),
+        base=networks,
+        base_sizes=sizes,
+        base_slack=float(base.slack) if base is not None else 0.0,
+        base_row=np.zeros((2, int(sizes.max())), dtype=np.float32),
+        base_q=np.zeros((len(networks), int(sizes[-1])), dtype=np.float32),
+    )
+
+
+@compiled
+def begin(world: World, rng: NDArray[np.uint64]) -> None:
+    """Begin an episode."""
+    physics.reset(world.number, world.state, rng)
+    physics.observe(world.number, world.state, world.observation)
+
+
+@compiled
+def carry_out(
+    world: World, decision: int, duration: int, gamma: float, episode_step: int, rng: NDArray[np.uint64]
+) -> tuple[float, float, float, int, bool, bool]:
+    """Carry out a decision to its end or the episode's; the state and `next_observation` move on.
+
+    Returns the task reward, discounted and not; `γ^elapsed`; the steps elapsed; terminated; truncated.
+    """
+    action = world.actions[decision]
+    if action == BASE:
+        action = best_decision(
+            world.base, world.base_sizes, world.observation, world.base_slack, world.base_row, world.base_q
+        )
+    keep = len(world.path) > 0
+    if keep:
+        world.path[0] = world.observation
+    discounted, total, discount, elapsed = 0.0, 0.0, 1.0, 0
+    terminated = truncated = False
+    while elapsed < duration and not terminated and not truncated:
+        reward, terminated = physics.step(world.number, world.state, action, rng)
+        elapsed += 1
+        discounted += discount * reward
+        total += reward
+        discount *= gamma
+        truncated = not terminated and episode_step + elapsed >= world.horizon
+        if keep:
+            physics.observe(world.number, world.state, world.path[elapsed])
+            world.path_rewards[elapsed - 1] = reward
+    physics.observe(world.number, world.state, world.next_observation)
+    return discounted, total, discount, elapsed, terminated, truncated
+
+
+@compiled
+def run(learner: Learner, world: World, goal: int) -> None:
+    """Train until `goal` primitive steps have passed, to the end of the decision that passes it."""
+    gamma, counters, rng = learner.rules.gamma, learner.counters, learner.rng
+    while counters[STEPS] < goal:
+        if counters[EPISODE_STEP] < 0:
+            begin(world, rng)
+            counters[EPISODE_STEP] = 0
+        u = decide(learner, world.observation)
+        reward, _, discount, elapsed, terminated, truncated = carry_out(
+            world, u, learner.durations[u], gamma, counters[EPISODE_STEP], rng
+        )
+        if elapsed > 1:
+            for _ in range(learner.rules.sub_waits):
+                remember_sub_wait(
+                    learner.replay,
+                    world.path,
+                    world.path_rewards,
+                    elapsed,
+                    terminated or truncated,
+                    truncated,
+                    gamma,
+                    learner.waits,
+                    learner.durations,
+                    rng,
+                )
+        take_in(
+            learner,
+            world.observation,
+            u,
+            reward,
+            -1.0,
+            elapsed,
+            discount,
+            world.next_observation,
+            terminated,
+            truncated,
+        )
+        world.observation[:] = world.next_observation
+        counters[EPISODE_STEP] = -1 if terminated or truncated else counters[EPISODE_STEP] + elapsed
+
+
+@compiled
+def run_greedy(learner: Learner, world: World, rng: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
+    """Live greedy episodes; a row of `out` for each: task return, length, queries, base queries."""
+    for episode in range(len(out)):
+        begin(world, rng)
+        row = out[episode]
+        row[:] = 0.0
+        over = False
+        while not over:
+            u = greedy(learner, world.observation)
+            _, total, _, elapsed, terminated, truncated = carry_out(
+                world, u, learner.durations[u], 1.0, int(row[1]), rng
+            )
+            world.observation[:] = world.next_observation
+            row[0] += total
+            row[1] += elapsed
+            row[2] += 1
+            row[3] += 1 if world.actions[u] == BASE else 0
+            over = terminated or truncated
+
+
+class Simulation:
+    """Drives a learner through a simulated task in the compiled loop."""
+
+    def __init__(
+        self, task: Task, decisions: Decisions, learner: Learner, base: NetworkPolicy | None, keep_path: bool
+    ) -> None:
+        self._learner = learner
+        self._world = new_world(task, decisions, base, keep_path)
+
+    def advance(self, goal: int) -> None:
+        """Train until `goal` steps have passed."""
+        run(self._learner, self._world, goal)
+
+    def greedy_episodes(self, n: int, seed: int) -> NDArray[np.float64]:
+        """Live `n` greedy episodes apart from the training."""
+        w = self._world
+        apart = w._replace(state=w.state.copy(), observation=w.observation.copy(), next_observation=w.observation.copy())
+        out = np.zeros((n, 4))
+        run_greedy(self._learner, apart, seeded(seed), out)
+        return out
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return where the episode stands."""
+        return {"world.state": self._world.state.copy(), "world.observation": self._world.observation.copy()}
+
+    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Go back to where the episode stood."""
+        self._world.state[:] = arrays["world.state"]
+        self._world.observation[:] = arrays["world.observation"]

@@ -1,0 +1,180 @@
+"""LDQN's Python loop: any Gymnasium environment, one or several, taking turns.
+
+Every episode is begun with a seed of its own, and its decisions are kept. So an evaluation can borrow the environment,
+and a stopped run can be taken up again in a new process: the episode is begun again with its seed and lived again to
+where it stood. An environment that does not repeat itself under a seed begins a new episode instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.deep.learner import STEPS, Learner, decide, greedy, take_in
+from letitcook.deep.policy import flat
+from letitcook.deep.replay import remember_sub_wait
+from letitcook.errors import NotFiniteError, SettingError
+from letitcook.kernels import random_below
+
+SEEDS = 2**31 - 1
+
+
+class Slot:
+    """An environment and the episode it is in."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self.env = env
+        self.seed = 0
+        self.decisions: list[int] = []
+        self.observation: NDArray[np.float32] | None = None
+        """Where the next decision is due; None if an episode has to begin."""
+
+    def begin(self, seed: int, step: int) -> NDArray[np.float32]:
+        """Begin the episode of a seed."""
+        self.seed, self.decisions = seed, []
+        raw, _ = self.env.reset(seed=seed)
+        self.observation = finite_observation(flat(self.env.observation_space, raw), step)
+        return self.observation
+
+    def live_again(self) -> None:
+        """Bring the environment back to where the episode stood, or give the episode up."""
+        if self.observation is None:
+            return
+        stood, decisions = self.observation, self.decisions
+        now = self.begin(self.seed, 0)
+        for u in decisions:
+            raw, _, terminated, truncated, _ = self.env.step(u)
+            if terminated or truncated:
+                self.observation = None
+                return
+            now = flat(self.env.observation_space, raw)
+        self.decisions = decisions
+        self.observation = stood if np.array_equal(now, stood) else None
+
+
+class Stepping:
+    """Drives a learner through environments, a decision in each by turns."""
+
+    def __init__(self, envs: Sequence[gym.Env[Any, Any]], learner: Learner) -> None:
+        self._learner = learner
+        self._slots = [Slot(env) for env in envs]
+        self._turn = 0
+
+    def advance(self, goal: int) -> None:
+        """Train until `goal` steps have passed."""
+        learner, rng = self._learner, self._learner.rng
+        while learner.counters[STEPS] < goal:
+            slot = self._slots[self._turn]
+            self._turn = (self._turn + 1) % len(self._slots)
+            x = slot.observation
+            step = int(learner.counters[STEPS])
+            if x is None:
+                x = slot.begin(random_below(rng, SEEDS), step)
+            u = decide(learner, x)
+            slot.observation = None  # until all of what follows has gone well
+            raw, reward, terminated, truncated, info = slot.env.step(u)
+            task, waiting = rewards_of(reward)
+            elapsed, discount = info.get("elapsed", 1), info.get("discount", learner.rules.gamma)
+            step += elapsed
+            after = finite_observation(flat(slot.env.observation_space, raw), step)
+            if not (math.isfinite(task) and math.isfinite(waiting) and math.isfinite(discount)):
+                raise NotFiniteError(
+                    f"the environment gave the reward {reward} at primitive step {step}; rewards must be finite numbers"
+                )
+            if elapsed > 1 and learner.rules.sub_waits:
+                self._learn_inside(slot, x, info, terminated, truncated)
+            take_in(learner, x, u, task, waiting, elapsed, discount, after, terminated, truncated and not terminated)
+            slot.decisions.append(u)
+            if not (terminated or truncated):
+                slot.observation = after
+
+    def _learn_inside(
+        self, slot: Slot, x: NDArray[np.float32], info: dict[str, Any], terminated: bool, truncated: bool
+    ) -> None:
+        if "intermediate" not in info:
+            raise SettingError(
+                "sub_waits needs the states inside a wait; make the environment with WaitingEnv(..., intermediate=True)"
+            )
+        learner, space = self._learner, slot.env.observation_space
+        path = np.stack([x, *(flat(space, observation) for observation, _ in info["intermediate"])])
+        rewards = np.array([float(reward) for _, reward in info["intermediate"]])
+        over = terminated or truncated
+        for _ in range(learner.rules.sub_waits):
+            remember_sub_wait(
+                learner.replay,
+                path,
+                rewards,
+                len(rewards),
+                over,
+                truncated and not terminated,
+                learner.rules.gamma,
+                learner.waits,
+                learner.durations,
+                learner.rng,
+            )
+
+    def greedy_episodes(self, n: int, seed: int) -> NDArray[np.float64]:
+        """Live `n` greedy episodes in the first environment, then bring its training episode back."""
+        slot = self._slots[0]
+        env, out = slot.env, np.zeros((n, 4))
+        seeds = np.random.default_rng(seed).integers(SEEDS, size=n)
+        for row, episode_seed in zip(out, seeds.tolist(), strict=True):
+            raw, _ = env.reset(seed=episode_seed)
+            over = False
+            while not over:
+                x = finite_observation(flat(env.observation_space, raw), int(self._learner.counters[STEPS]))
+                raw, reward, terminated, truncated, info = env.step(greedy(self._learner, x))
+                row += (
+                    info.get("task_reward", rewards_of(reward)[0]),
+                    info.get("elapsed", 1),
+                    1,
+                    info.get("base_queries", 0),
+                )
+                over = terminated or truncated
+        slot.live_again()
+        return out
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return where the episodes stand."""
+        slots = self._slots
+        observations = [slot.observation for slot in slots]
+        blank = np.zeros(int(self._learner.sizes[0]), dtype=np.float32)
+        return {
+            "slots.turn": np.array([self._turn]),
+            "slots.seed": np.array([slot.seed for slot in slots]),
+            "slots.running": np.array([x is not None for x in observations]),
+            "slots.observation": np.stack([blank if x is None else x for x in observations]),
+            "slots.length": np.array([len(slot.decisions) for slot in slots]),
+            "slots.decisions": np.array([u for slot in slots for u in slot.decisions], dtype=np.int64),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Live the episodes again to where they stood."""
+        self._turn = int(arrays["slots.turn"][0])
+        ends = np.cumsum(arrays["slots.length"])
+        for i, slot in enumerate(self._slots):
+            slot.seed = int(arrays["slots.seed"][i])
+            slot.decisions = arrays["slots.decisions"][ends[i] - arrays["slots.length"][i] : ends[i]].tolist()
+            slot.observation = arrays["slots.observation"][i].copy() if arrays["slots.running"][i] else None
+            slot.live_again()
+
+
+def rewards_of(reward: Any) -> tuple[float, float]:
+    """Return `(task, waiting)`; a plain environment's reward is the task's, and each decision is a query."""
+    if isinstance(reward, np.ndarray) and reward.shape == (2,):
+        return float(reward[0]), float(reward[1])
+    return float(reward), -1.0
+
+
+def finite_observation(x: NDArray[np.float32], step: int) -> NDArray[np.float32]:
+    """Return `x`, or say at which step it stopped being finite."""
+    if not np.isfinite(x).all():
+        raise NotFiniteError(
+            f"the environment gave the observation {x.tolist()} at primitive step {step}; observations must be finite"
+        )
+    return x

@@ -1,0 +1,64 @@
+"""What a task is: a registered Gymnasium environment with its wait action, durations and horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from letitcook.wmdp import Decisions, Policy
+
+
+class AuxiliaryTask(Protocol):
+    """Other work to do inside a wait: a policy of primitive actions that predicts how long it takes."""
+
+    name: str
+
+    def finished(self, observation: Any) -> bool:
+        """Say whether the work is done already, so that it need not be run."""
+        ...
+
+    def duration(self, observation: Any) -> int:
+        """Predict how many steps the work takes from here, the way back included."""
+        ...
+
+    def actions(self, observation: Any) -> Sequence[int]:
+        """Return the primitive actions that do the work from here and come back."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of the paper; a new one is a file that ends in `TASK = Task(...)` and a line in `TASKS`."""
+
+    name: str
+    """Short name, as on the command line."""
+    env_id: str
+    """Gymnasium id."""
+    entry_point: str
+    """Where Gymnasium finds the class, `module:Class`."""
+    summary: str
+    """One line for people."""
+    actions: tuple[str, ...]
+    """Names of the primitive actions."""
+    wait: int
+    """Index of the wait action."""
+    durations: tuple[int, ...]
+    """Durations of the waits, in primitive steps."""
+    horizon: int
+    """Primitive steps after which an episode is cut."""
+    finite: bool
+    """Whether it can be enumerated: tables and exact optima, or networks."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the environment's class."""
+    base_policy: Callable[[], Policy] | None = None
+    """Handwritten policy over the primitive actions, where there is one (else a trained one is wrapped)."""
+    auxiliary: Callable[[], tuple[AuxiliaryTask, ...]] | None = None
+    """Other work that fits into this task's waits."""
+    return_per_step: float = -1.0
+    """Task reward of a primitive step, so that `length = J0 / return_per_step`."""
+
+    @property
+    def decisions(self) -> Decisions:
+        """The decisions of the waiting MDP from scratch."""
+        return Decisions(self.actions, self.wait, self.durations)

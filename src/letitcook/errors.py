@@ -1,0 +1,56 @@
+"""What a user can do wrong.
+
+The tree; the command line turns any of them into one line and exit code 2, every other exception is a bug::
+
+    LetItCookError (ValueError)
+    ├── UnknownNameError    no such task, method, preset, suite, ... (with a suggestion)
+    ├── SettingError        a number or a choice outside what is allowed
+    ├── SpaceError          an environment whose spaces do not fit what was asked
+    ├── FinitenessError     an environment that cannot be enumerated, or is too large
+    ├── NotFiniteError      NaN or infinity from an environment or a policy
+    ├── OutputError         a folder that cannot be written, or holds something else
+    └── FileFormatError     a saved file that is missing, damaged or of another kind
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LetItCookError(ValueError):
+    """Base of everything a user can mend; the message says what, why and what to do next."""
+
+
+class UnknownNameError(LetItCookError):
+    """A name that does not exist, with the nearest one that does."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], see: str | None = None) -> None:
+        names = list(known)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(names)}."
+        super().__init__(f"no {kind} named {name!r}. {hint}" + (f" See: {see}" if see else ""))
+
+
+class SettingError(LetItCookError):
+    """A setting outside what is allowed."""
+
+
+class SpaceError(LetItCookError):
+    """An environment or a policy whose spaces do not fit."""
+
+
+class FinitenessError(LetItCookError):
+    """An environment that cannot be enumerated into tables."""
+
+
+class NotFiniteError(LetItCookError):
+    """NaN or infinity where a number is needed."""
+
+
+class OutputError(LetItCookError):
+    """An output folder that cannot be used."""
+
+
+class FileFormatError(LetItCookError):
+    """A file that is missing, damaged or of another kind."""

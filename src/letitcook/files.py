@@ -1,0 +1,131 @@
+"""Saved policies and runs: a folder with a JSON manifest and safetensors, never pickle.
+
+A folder appears whole or not at all: it is written beside its place under another name, and moved there at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from letitcook.errors import FileFormatError, OutputError
+
+FORMAT = 1
+"""Version of the folder's layout."""
+MANIFEST = "manifest.json"
+
+
+def check_output(path: Path) -> Path:
+    """Return `path` if a folder can be made there, or say why not; nothing is written.
+
+    >>> check_output(Path("/dev/null/results"))
+    Traceback (most recent call last):
+    ...
+    letitcook.errors.OutputError: /dev/null/results cannot be written: /dev/null is not a folder; choose another with --out
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        what = "already holds other files" if path.is_dir() else "is a file"
+        raise OutputError(f"{path} {what}; choose another folder with --out, or remove it first")
+    parent = path
+    while not os.path.lexists(parent):
+        parent = parent.parent
+    if not parent.is_dir():
+        raise OutputError(f"{path} cannot be written: {parent} is not a folder; choose another with --out")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise OutputError(f"{path} cannot be written: no permission in {parent}; choose another with --out")
+    return path
+
+
+def write_folder(path: Path, write: Callable[[Path], None]) -> None:
+    """Make the folder `path` with what `write` puts into it, whole or not at all.
+
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_folder(Path(place) / "run", lambda folder: (folder / "x.txt").write_text("x") and None)
+    ...     sorted(p.name for p in Path(place).rglob("*"))
+    ['run', 'x.txt']
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        try:
+            write(draft)
+            draft.chmod(0o755)
+            if path.is_dir():
+                path.rmdir()  # only an empty one goes
+            draft.replace(path)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}; choose another with --out") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
+    """Write a folder's manifest."""
+    text = json.dumps({"format": FORMAT, "kind": kind, **content}, indent=2, allow_nan=False)
+    write_text(folder / MANIFEST, text + "\n")
+
+
+def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
+    """Read a folder's manifest of the kind that is meant, or say what is wrong with it."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise FileFormatError(f"{folder} holds no {kind}: {path} is missing; was it written by letitcook?")
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise FileFormatError(f"{path} is damaged ({error}); write it anew") from error
+    if not isinstance(content, dict) or content.get("kind") != kind:
+        found = content.get("kind") if isinstance(content, dict) else None
+        raise FileFormatError(f"{path} is not the manifest of a {kind} but of {found!r}")
+    if content.get("format") != FORMAT:
+        raise FileFormatError(
+            f"{path} has format {content.get('format')!r}, and this version of letitcook reads {FORMAT}; "
+            "write it anew, or install the version that wrote it"
+        )
+    return content
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as safetensors; whole numbers in the smallest type that holds them."""
+    save_file({name: np.ascontiguousarray(_small(array)) for name, array in arrays.items()}, path)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read safetensors, or say what is wrong with the file."""
+    try:
+        arrays: dict[str, NDArray[Any]] = load_file(path)
+    except (OSError, SafetensorError, ValueError) as error:
+        raise FileFormatError(f"{path} is missing or damaged ({error}); write it anew") from error
+    return arrays
+
+
+def _small(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind != "i" or array.size == 0:
+        return array
+    low, high = int(array.min()), int(array.max())
+    for dtype in (np.int8, np.int16, np.int32):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return array.astype(dtype)
+    return array

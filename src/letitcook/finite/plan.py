@@ -1,0 +1,256 @@
+"""The exact optimum of a finite waiting MDP, by backward induction over (time, state).
+
+With `V_t(s)` the vector of values when a decision is due in state `s` at time `t`, and `C_j(t, s)` the value of having
+committed to `j` more steps of waiting there::
+
+    V_H = 0,   C_0(t, s) = V_t(s),   C_j(t, s) = E[ r + γ C_{j-1}(t+1, s') ],   terminal states have value 0
+    V_t(s) = best over actions a of  E[ r + γ V_{t+1}(s') ] + query,  and over durations w of  C_w(t, s) + query
+
+A wait beyond the horizon is cut by it, for `C_j(H, s) = 0`. Best is the objective's lexicographic order. Beside the
+objective's own values, the undiscounted task return, the queries and the length are carried along for the decisions
+that were chosen; they are all linear, so every one of them is a *channel* with a weight of the primitive reward, a
+constant per step, a constant per query and a discount.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.errors import FinitenessError, SettingError
+from letitcook.finite.tables import STATE_LIMIT, Tables, enumerate_env, observation_key
+from letitcook.kernels import compiled
+from letitcook.lexicographic import Objective
+from letitcook.waiting import horizon_of, waiting_env_of
+from letitcook.wmdp import Decisions
+
+TIE = 1e-9
+"""Values that differ by less, relative to their size, are equal: what rounding does to expectations."""
+LARGEST = 2**28
+"""The largest (time, state) table, in entries."""
+
+
+class PlanPolicy:
+    """An exact policy: a decision for each (time, state). Its `state` is the time, in primitive steps."""
+
+    def __init__(self, table: NDArray[np.int16], decisions: Decisions, tables: Tables) -> None:
+        self.table = table
+        self.decisions = decisions
+        self._number = {observation_key(o): s for s, o in enumerate(tables.observations)}
+        self._durations = decisions.durations_of.tolist()
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[int, int]:
+        """Return the optimal decision and the time at which the next one is due."""
+        fresh = state is None or (episode_start is not None and bool(np.any(episode_start)))
+        time = 0 if fresh else int(state)
+        key = observation_key(observation)
+        if key not in self._number:
+            raise FinitenessError(f"observation {observation!r} is not one of the states that were planned for")
+        if time >= len(self.table):
+            raise SettingError(f"time {time} is past the horizon of {len(self.table)} steps; start a new episode")
+        decision = int(self.table[time, self._number[key]])
+        return decision, time + self._durations[decision]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An exact optimum. All numbers are expectations over starts and transitions."""
+
+    objective: Objective
+    length: float
+    """Primitive steps of an episode."""
+    queries: float
+    """Queries of the policy, `-J1`."""
+    task_return: float
+    """`J0`, undiscounted."""
+    values: NDArray[np.float64]
+    """The objective's value of each start under `(start, K)`, discounted where `γ < 1`."""
+    states: int
+    """Reachable states, terminal ones included."""
+    horizon: int
+    policy: PlanPolicy
+    decisions: list[int]
+    """The optimal episode from the likeliest start, following the likeliest outcomes."""
+
+    @property
+    def labels(self) -> list[str]:
+        """The optimal episode's decisions for people."""
+        return [self.policy.decisions.label(u) for u in self.decisions]
+
+
+def plan(
+    waiting_env: gym.Env[Any, Any],
+    horizon: int | None = None,
+    objective: str = "lexicographic",
+    lam: float | None = None,
+    limit: int = STATE_LIMIT,
+) -> Plan:
+    """Return the exact optimum of an enumerable waiting environment, from scratch or around a base policy.
+
+    `horizon` counts primitive steps and defaults to the environment's own time limit. Stochastic transitions are
+    taken in expectation.
+
+    >>> from letitcook import make
+    >>> best = plan(make("cook"))
+    >>> best.length, best.queries, best.labels[-4:]
+    (33.0, 25.0, ['east', 'south', 'east', 'interact'])
+    >>> around = plan(make("cook", mode="wrap"))
+    >>> around.length, around.queries
+    (53.0, 39.0)
+    """
+    env = waiting_env_of(waiting_env)
+    tables = enumerate_env(env, limit)
+    steps = horizon_of(env) if horizon is None else horizon
+    if steps is None:
+        raise SettingError("this environment has no time limit of its own; give a horizon in primitive steps")
+    return plan_tables(tables, env.decisions, steps, Objective.named(objective, lam), env.gamma)
+
+
+def plan_tables(tables: Tables, decisions: Decisions, horizon: int, objective: Objective, gamma: float = 1.0) -> Plan:
+    """Return the exact optimum of transition tables."""
+    if horizon < 1:
+        raise SettingError(f"horizon = {horizon} is not allowed; give at least 1 primitive step")
+    if not tables.fully_observed:
+        raise FinitenessError(
+            "different states of this environment look the same to a policy, so the exact optimum over states "
+            "is not one a policy could follow; plan the environment with nothing hidden"
+        )
+    if horizon * tables.n_states > LARGEST:
+        raise FinitenessError(
+            f"{tables.n_states:,} states times a horizon of {horizon:,} steps is more than {LARGEST:,}; "
+            "give a shorter horizon"
+        )
+    weights = objective.weights
+    K = len(weights)
+    # Channels: the K objectives, then undiscounted task return, queries, length.
+    of_reward = np.concatenate([weights[:, 0], [1.0, 0.0, 0.0]])
+    per_step = np.concatenate([np.zeros(K), [0.0, 0.0, 1.0]])
+    per_query = np.concatenate([-weights[:, 1], [0.0, 1.0, 0.0]])
+    discount = np.concatenate([np.full(K, gamma), [1.0, 1.0, 1.0]])
+    rewards = tables.reward[:, None] * of_reward + per_step
+    table, values = _backward(
+        horizon,
+        K,
+        tables.offsets,
+        tables.probability,
+        tables.next_state,
+        rewards,
+        per_query,
+        discount,
+        len(decisions.actions),
+        decisions.wait,
+        np.array(decisions.durations, dtype=np.int64),
+        TIE,
+    )
+    at_start = values[tables.start_state]
+    expected = tables.start_probability @ at_start
+    return Plan(
+        objective=objective,
+        length=float(expected[K + 2]),
+        queries=float(expected[K + 1]),
+        task_return=float(expected[K]),
+        values=at_start[:, :K],
+        states=tables.n_states + tables.n_terminal,
+        horizon=horizon,
+        policy=PlanPolicy(table, decisions, tables),
+        decisions=_likeliest_episode(tables, decisions, table),
+    )
+
+
+@compiled
+def _backward(
+    H: int,
+    K: int,
+    offsets: NDArray[np.int64],
+    probability: NDArray[np.float64],
+    next_state: NDArray[np.int64],
+    rewards: NDArray[np.float64],
+    per_query: NDArray[np.float64],
+    discount: NDArray[np.float64],
+    n_actions: int,
+    wait: int,
+    durations: NDArray[np.int64],
+    tie: float,
+) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+    """Return the decisions `(H, S)` and the channels' values at time 0 `(S, channels)`."""
+    S = (len(offsets) - 1) // n_actions
+    C = rewards.shape[1]
+    longest = durations[-1] if len(durations) > 0 else 0
+    # committed[s, c, j] is channel c of C_j(t+1, s), and becomes C_j(t, s) in following; row S is the end: always 0.
+    committed = np.zeros((S + 1, C, longest + 1))
+    following = np.zeros((S + 1, C, longest + 1))
+    table = np.empty((H, S), dtype=np.int16)
+    here = np.empty(C)
+    best = np.empty(C)
+    unchanged = 0
+    for t in range(H - 1, -1, -1):
+        changed = False
+        for s in range(S):
+            row = s * n_actions + wait
+            for i in range(offsets[row], offsets[row + 1]):
+                p, after = probability[i], next_state[i]
+                for c in range(C):
+                    r, gamma, kept = p * rewards[i, c], p * discount[c], 0.0 if i == offsets[row] else 1.0
+                    for j in range(longest):
+                        following[s, c, j + 1] = kept * following[s, c, j + 1] + r + gamma * committed[after, c, j]
+            for u in range(n_actions + len(durations)):
+                for c in range(C):
+                    here[c] = per_query[c]
+                if u < n_actions:
+                    row = s * n_actions + u
+                    for i in range(offsets[row], offsets[row + 1]):
+                        p, after = probability[i], next_state[i]
+                        for c in range(C):
+                            here[c] += p * (rewards[i, c] + discount[c] * committed[after, c, 0])
+                else:
+                    for c in range(C):
+                        here[c] += following[s, c, durations[u - n_actions]]
+                if u == 0 or _better(here, best, K, tie):
+                    for c in range(C):
+                        best[c] = here[c]
+                    table[t, s] = u
+            for c in range(C):
+                changed = changed or best[c] != committed[s, c, 0]
+                following[s, c, 0] = best[c]
+        committed, following = following, committed
+        # Nothing in the recursion but V knows the time: where V stood still for as long as the longest wait, it stays.
+        unchanged = 0 if changed else unchanged + 1
+        if unchanged > longest:
+            table[:t] = table[t]
+            break
+    return table, committed[:S, :, 0].copy()
+
+
+@compiled
+def _better(a: NDArray[np.float64], b: NDArray[np.float64], K: int, tie: float) -> bool:
+    """Say whether `a` is lexicographically better than `b` in its first `K` channels, up to rounding."""
+    for k in range(K):
+        margin = tie * max(1.0, abs(b[k]))
+        if a[k] > b[k] + margin:
+            return True
+        if a[k] < b[k] - margin:
+            return False
+    return False
+
+
+def _likeliest_episode(tables: Tables, decisions: Decisions, table: NDArray[np.int16]) -> list[int]:
+    """Return the decisions from the likeliest start when always the likeliest outcome happens."""
+    s = int(tables.start_state[np.argmax(tables.start_probability)])
+    t, chosen = 0, []
+    while t < len(table) and s != tables.end:
+        u = int(table[t, s])
+        chosen.append(u)
+        for _ in range(int(decisions.durations_of[u])):
+            row = s * tables.n_actions + int(decisions.actions_of[u])
+            span = slice(tables.offsets[row], tables.offsets[row + 1])
+            s = int(tables.next_state[span][np.argmax(tables.probability[span])])
+            t += 1
+            if s == tables.end or t >= len(table):
+                break
+    return chosen
