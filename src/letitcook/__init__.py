@@ -1,6 +1,8 @@
 """Agents that know when not to act: learn where and how long to wait without losing task performance."""
 
-from letitcook.envs import TASKS, AuxiliaryTask, Task, task_named
+from importlib.metadata import version
+
+from letitcook.envs import TASKS, AuxiliaryTask, Task, task_named, tasks
 from letitcook.evaluate import Evaluation, evaluate, rollout
 from letitcook.finite.plan import Plan, plan
 from letitcook.finite.q_learning import QSettings
@@ -12,3 +14,37 @@ from letitcook.waiting import ScalarisedEnv, WaitingEnv
 from letitcook.wmdp import Decisions, Episode, Policy, Transition
 from letitcook.wrapping import BasePolicyEnv, make, wrap
 
+
+__version__ = version("letitcook")
+__all__ = [
+    "TASKS",
+    "AuxiliaryTask",
+    "BasePolicyEnv",
+    "Decisions",
+    "Episode",
+    "Evaluation",
+    "Interleaved",
+    "Learned",
+    "Objective",
+    "Plan",
+    "Policy",
+    "QSettings",
+    "ScalarisedEnv",
+    "Tables",
+    "Task",
+    "Transition",
+    "WaitingEnv",
+    "enumerate_env",
+    "evaluate",
+    "interleave",
+    "learn",
+    "lex_argmax",
+    "lex_better",
+    "load",
+    "make",
+    "plan",
+    "rollout",
+    "task_named",
+    "tasks",
+    "wrap",
+]

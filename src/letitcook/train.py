@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook import files
+from letitcook.envs import task_of
 from letitcook.errors import FileFormatError, SettingError, UnknownNameError
 from letitcook.finite.q_learning import PRESETS, QLearner, TablePolicy
 from letitcook.finite.tables import Tables, enumerate_env
@@ -24,6 +25,7 @@ from letitcook.lexicographic import Objective
 from letitcook.progress import training_line
 from letitcook.waiting import horizon_of, waiting_env_of
 from letitcook.wmdp import Decisions, Policy
+from letitcook.wrapping import BasePolicyEnv
 
 METHODS = ("lexicographic", "scalar", "vanilla")
 EVERY = 10_000
@@ -212,9 +214,13 @@ def learn(
     horizon = horizon_of(env)
     if horizon is None:
         raise SettingError("this environment has no time limit; make it with max_episode_steps=...")
-    return learn_tables(
+    learned = learn_tables(
         enumerate_env(env), env.decisions, horizon, method, lam, steps, seed, preset, env.gamma, progress
     )
+    task = task_of(env)
+    mode = "wrap" if isinstance(env.env, BasePolicyEnv) else "scratch"
+    learned.about.update(task=None if task is None else task.name, mode=mode)
+    return learned
 
 
 def learn_tables(

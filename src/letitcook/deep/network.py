@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
     gradient: Vector
     """Gradient of all parameters."""
     weights: Vector
-    """A layer's weights: transposed, or those of the units that are not silent."""
+    """A layer's weights: some of them, or in another order."""
     active: NDArray[np.int64]
     """The units that are not silent."""
     row: Matrix
@@ -92,26 +92,33 @@ def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
 
 
 @compiled_fast
-def dense_relu(x: Matrix, weights: Matrix, bias: Vector, transposed: Vector, out: Matrix) -> None:
-    """Write `out = relu(x Wᵀ + b)`, `(rows, out)`; `transposed` is room for the weights."""
+def dense_relu(x: Matrix, weights: Matrix, bias: Vector, room: Vector, out: Matrix) -> None:
+    """Write `out = relu(x Wᵀ + b)`, `(rows, out)`."""
     n_out, n_in = weights.shape
-    if n_in > NARROW:
-        product_tb(x, weights, out)
-    else:
-        for p in range(n_in):
-            for j in range(n_out):
-                transposed[p * n_out + j] = weights[j, p]
+    if n_in <= NARROW:
+        dense_relu_narrow(x, weights, bias, room, out)
+        return
+    product_tb(x, weights, out)
     for i in range(x.shape[0]):
-        if n_in > NARROW:
+        for j in range(n_out):
+            value = out[i, j] + bias[j]
+            out[i, j] = value if value > ZERO else ZERO
+
+
+@compiled_fast
+def dense_relu_narrow(x: Matrix, weights: Matrix, bias: Vector, room: Vector, out: Matrix) -> None:
+    """Do the same for few inputs, column by column of the weights, which are first transposed into `room`."""
+    n_out, n_in = weights.shape
+    for p in range(n_in):
+        for j in range(n_out):
+            room[p * n_out + j] = weights[j, p]
+    for i in range(x.shape[0]):
+        for j in range(n_out):
+            out[i, j] = bias[j]
+        for p in range(n_in):
+            value = x[i, p]
             for j in range(n_out):
-                out[i, j] += bias[j]
-        else:
-            for j in range(n_out):
-                out[i, j] = bias[j]
-            for p in range(n_in):
-                column = transposed[p * n_out : (p + 1) * n_out]
-                for j in range(n_out):
-                    out[i, j] += x[i, p] * column[j]
+                out[i, j] += value * room[p * n_out + j]
         for j in range(n_out):
             out[i, j] = out[i, j] if out[i, j] > ZERO else ZERO
 
@@ -232,25 +239,35 @@ def relu_gradient(delta: Matrix, h: Matrix, bias_gradient: Vector, active: NDArr
 @compiled_fast
 def weights_gradient(below: Matrix, delta: Matrix, active: NDArray[np.int64], out: Matrix) -> None:
     """Write `out = δᵀ h_in`, `(n_out, n_in)`, where `delta` has the active units only."""
-    n_out, n_in = out.shape
-    rows, units = delta.shape
-    if n_in > NARROW:
-        product_ta(delta, below, out[:units])
-    else:
-        out[:units] = ZERO
-        for i in range(rows):
-            for c in range(units):
-                for p in range(n_in):
-                    out[c, p] += delta[i, c] * below[i, p]
+    units = delta.shape[1]
+    product_ta(delta, below, out[:units])
     # Each row to its unit, from the last on: a row moves up or stays.
     c = units - 1
-    for j in range(n_out - 1, -1, -1):
+    for j in range(len(out) - 1, -1, -1):
         if c >= 0 and active[c] == j:
             if c < j:
                 out[j] = out[c]
             c -= 1
         else:
             out[j] = ZERO
+
+
+@compiled_fast
+def weights_gradient_narrow(
+    below: Matrix, delta: Matrix, active: NDArray[np.int64], room: Vector, out: Matrix
+) -> None:
+    """Do the same for few inputs, column by column."""
+    rows, units = delta.shape
+    out[:] = ZERO
+    for p in range(below.shape[1]):
+        column = room[:units]
+        column[:] = ZERO
+        for i in range(rows):
+            value = below[i, p]
+            for c in range(units):
+                column[c] += value * delta[i, c]
+        for c in range(units):
+            out[active[c], p] = column[c]
 
 
 @compiled_fast
@@ -290,7 +307,11 @@ def gradient(
         units = relu_gradient(delta, h, bias_out, scratch.active, scratch.delta_active)
         delta_active = scratch.delta_active[: rows * units].reshape(rows, units)
         below = x if layer == 0 else scratch.hidden[stored - rows * n_in : stored].reshape(rows, n_in)
-        weights_gradient(below, delta_active, scratch.active, out[at : at + n_in * n_out].reshape(n_out, n_in))
+        weights_out = out[at : at + n_in * n_out].reshape(n_out, n_in)
+        if n_in > NARROW:
+            weights_gradient(below, delta_active, scratch.active, weights_out)
+        else:
+            weights_gradient_narrow(below, delta_active, scratch.active, scratch.weights, weights_out)
         if layer > 0:
             weights = scratch.weights[: units * n_in].reshape(units, n_in)
             for c in range(units):

@@ -10,7 +10,7 @@ from letitcook.envs import coffee, cook
 from letitcook.envs.task import AuxiliaryTask, Task
 from letitcook.errors import UnknownNameError
 
-__all__ = ["TASKS", "AuxiliaryTask", "Task", "task_named", "task_of"]
+__all__ = ["TASKS", "AuxiliaryTask", "Task", "task_named", "task_of", "tasks"]
 
 TASKS: dict[str, Task] = {
     task.name: task
@@ -28,6 +28,15 @@ for _task in TASKS.values():
             max_episode_steps=_task.horizon,
             kwargs=dict(_task.kwargs),
         )
+
+
+def tasks() -> list[str]:
+    """Return the names of the tasks.
+
+    >>> tasks()[:4]
+    ['cook', 'cook-longer', 'cook-twice', 'coffee']
+    """
+    return list(TASKS)
 
 
 def task_named(name: str) -> Task:

@@ -1,0 +1,324 @@
+"""The command line: parses, calls, prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+import letitcook
+from letitcook.envs import TASKS, task_named
+from letitcook.errors import LetItCookError, SettingError
+from letitcook.evaluate import evaluate as evaluate_policy
+from letitcook.evaluate import rollout
+from letitcook.experiments import sweep as sweeps
+from letitcook.experiments.suites import Row, Run, suite
+from letitcook.files import check_output
+from letitcook.finite.plan import plan as plan_env
+from letitcook.interleaving import interleave as interleave_policy
+from letitcook.progress import pair, short, sweep_lines, working
+from letitcook.report.compare import compare, write_results
+from letitcook.report.tables import LEGEND, comparison_tables, tasks_table
+from letitcook.train import STEPS, learn, load, objective_of
+from letitcook.wrapping import make
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+out = Console(soft_wrap=True)
+
+TaskArgument = Annotated[str, typer.Argument(help="A task, see: letitcook tasks", metavar="TASK")]
+ModeOption = Annotated[str, typer.Option("--mode", help="scratch, or wrap: around the task's handwritten base policy")]
+LambdaOption = Annotated[float | None, typer.Option("--lambda", help="λ of the scalarised reward r0 + λ r1")]
+DurationsOption = Annotated[str | None, typer.Option("--durations", help="Waits in steps, such as 5,15")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed; the same seed gives the same bits")]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop")] = False,
+) -> None:
+    """Agents that know when not to act: learn where and how long to wait without losing task performance."""
+    if version:
+        out.print(letitcook.__version__)
+        raise typer.Exit
+
+
+@app.command()
+def tasks(as_json: JsonOption = False) -> None:
+    """List the tasks.
+
+    Example: letitcook tasks
+    """
+    if as_json:
+        _print_json({"tasks": [_task_facts(name) for name in TASKS]})
+    else:
+        out.print(tasks_table(TASKS.values()))
+
+
+@app.command()
+def plan(
+    task: TaskArgument,
+    mode: ModeOption = "scratch",
+    objective: Annotated[str, typer.Option(help="lexicographic, scalar or task")] = "lexicographic",
+    lam: LambdaOption = None,
+    horizon: Annotated[int | None, typer.Option(help="Primitive steps; the task's own if not given")] = None,
+    durations: DurationsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute the exact optimum of a finite task.
+
+    Example: letitcook plan coffee --objective scalar --lambda 5
+    """
+    env = make(task, mode=mode, durations=_durations(durations))
+    with working(f"planning {task}"):
+        best = plan_env(env, horizon, objective, lam)
+    facts = {
+        "task": task,
+        "mode": mode,
+        "objective": objective,
+        "lambda": lam,
+        "length": best.length,
+        "queries": best.queries,
+        "states": best.states,
+        "horizon": best.horizon,
+        "decisions": best.labels,
+    }
+    if as_json:
+        _print_json(facts)
+        return
+    out.print(f"[bold]{task}[/], {mode}, {objective}{'' if lam is None else f' λ={lam:g}'}: exact optimum")
+    out.print(f"  length   {best.length:g} primitive steps\n  queries  {best.queries:g}\n  states   {best.states:,}")
+    out.print(f"  episode  {' · '.join(_folded(best.labels))}", highlight=False)
+
+
+@app.command()
+def train(
+    task: TaskArgument,
+    method: Annotated[str, typer.Option(help="lexicographic, scalar or vanilla")] = "lexicographic",
+    lam: LambdaOption = None,
+    mode: ModeOption = "scratch",
+    seed: SeedOption = 0,
+    steps: Annotated[int, typer.Option(help="Primitive steps")] = STEPS,
+    preset: Annotated[str, typer.Option(help="paper, or exact: beyond the paper, in fewer steps")] = "paper",
+    durations: DurationsOption = None,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="Folder for the run; it must not exist yet")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn where and how long to wait in a task.
+
+    Example: letitcook train cook --preset exact --steps 1000000 --out my-run
+    """
+    Run(Row(task, mode, method, lam), seed)
+    if out_dir is not None:
+        check_output(out_dir)
+    env = make(task, mode=mode, durations=_durations(durations))
+    learned = learn(env, method, lam, steps, seed, preset, progress=True)
+    if out_dir is not None:
+        learned.save(out_dir)
+    facts = {
+        "task": task,
+        "mode": mode,
+        "method": method,
+        "lambda": lam,
+        "seed": seed,
+        "preset": preset,
+        "length": learned.length,
+        "queries": learned.queries,
+        "best_step": learned.best.step,
+        "steps": learned.steps,
+        "seconds": learned.seconds,
+        "steps_per_second": learned.steps / learned.seconds,
+        "out": None if out_dir is None else str(out_dir),
+    }
+    if as_json:
+        _print_json(facts)
+        return
+    rate = short(learned.steps / learned.seconds)
+    best = plan_env(env, objective=objective_of(method, lam).name, lam=lam) if method != "vanilla" else None
+    out.print(f"[bold]{task}[/], {mode}, {method}: length/queries [bold]{pair(learned)}[/]", highlight=False)
+    if best is not None:
+        out.print(f"  exact optimum {pair(best)}", highlight=False)
+    out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
+    if out_dir is not None:
+        out.print(f"  saved in {out_dir}; see: letitcook evaluate {out_dir}", highlight=False)
+
+
+@app.command()
+def evaluate(
+    run_dir: Annotated[Path, typer.Argument(help="A folder that train wrote", metavar="RUN_DIR")],
+    episodes: Annotated[int, typer.Option(help="Episodes to play in the real environment")] = 100,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a saved policy in the real environment.
+
+    Example: letitcook evaluate my-run --episodes 10
+    """
+    run = load(run_dir)
+    about = run.about
+    if about.get("task") is None:
+        raise SettingError(f"{run_dir} was not trained on one of letitcook's tasks; use letitcook.evaluate in Python")
+    env = make(about["task"], mode=about["mode"], durations=about["decisions"]["durations"])
+    result = evaluate_policy(env, run.policy, episodes, seed)
+    share = {str(duration): value for duration, value in result.wait_share.items()}
+    facts = {"task": about["task"], "mode": about["mode"], "method": about["method"], **result.summary()}
+    if as_json:
+        _print_json({**facts, "wait_share": share})
+        return
+    out.print(f"[bold]{about['task']}[/], {about['mode']}, {about['method']}, {episodes} episodes", highlight=False)
+    for name in ("length", "queries", "task_return", *(["base_queries"] if about["mode"] == "wrap" else [])):
+        out.print(f"  {name.replace('_', ' '):<13}{facts[name]:8.2f} ± {facts[f'{name}_sd']:.2f}", highlight=False)
+    waits = ", ".join(f"{100 * value:.0f}% in waits of {duration}" for duration, value in share.items() if value > 0)
+    out.print(f"  {'time':<13}{waits or 'no waiting at all'}", highlight=False)
+
+
+@app.command()
+def interleave(
+    task: TaskArgument,
+    run_dir: Annotated[Path | None, typer.Option("--run", help="A wrapper that was trained; else the exact one")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Do other work inside the waits of a wrapped policy.
+
+    Example: letitcook interleave coffee
+    """
+    chosen = task_named(task)
+    if chosen.auxiliary is None or chosen.base_policy is None:
+        able = ", ".join(t.name for t in TASKS.values() if t.auxiliary is not None)
+        raise SettingError(f"{task} has no other work to do inside its waits; tasks that have: {able}")
+    env = make(task, mode="wrap")
+    with working(f"planning {task}"):
+        policy: Any = plan_env(env).policy if run_dir is None else load(run_dir).policy
+    base = rollout(env, _AlwaysBase())
+    wrapper = rollout(env, policy)
+    episode = interleave_policy(env, policy, chosen.auxiliary())
+    fills = [{"time": f.time, "wait": f.wait, "task": f.task, "steps": f.steps} for f in episode.fills]
+    named = (("base", base), ("wrapper", wrapper), ("interleaved", episode))
+    facts = {name: {"length": e.length, "queries": e.queries} for name, e in named}
+    if as_json:
+        _print_json({"task": task, **facts, "fills": fills})
+        return
+    for name, numbers in facts.items():
+        out.print(f"{name:<12} {numbers['length']:>4} steps  {numbers['queries']:>4} queries", highlight=False)
+    for fill in fills:
+        out.print(
+            f"  step {fill['time']}: {fill['task']} ({fill['steps']} steps) in a wait of {fill['wait']}", highlight=False
+        )
+
+
+@app.command()
+def reproduce(
+    suite_name: Annotated[str, typer.Option("--suite", help="smoke or discrete")] = "discrete",
+    seeds: Annotated[int | None, typer.Option(help="At most that many seeds a row; the paper's if not given")] = None,
+    steps: Annotated[int | None, typer.Option(help="Primitive steps a run; the suite's if not given")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given")] = None,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="Folder for the results")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Reproduce the paper's rows: train every run, compare with the paper and the exact optimum.
+
+    A sweep that was stopped goes on where it was when it is started again with the same options.
+
+    Example: letitcook reproduce --suite discrete --out results/discrete
+    """
+    runs = suite(suite_name, seeds, steps)
+    folder = out_dir or Path("results") / suite_name
+    cores = workers if workers is not None else os.cpu_count() or 1
+    done = sweeps.open_output(folder, suite_name, runs)
+    held = {result.run for result in done}
+    with working("preparing (the first run compiles its kernels)"):
+        sweeps.exact(runs[0].row)
+        sweeps.carry_out(Run(runs[0].row, seed=0, steps=1))
+    with sweep_lines(len(runs), sum(run.steps for run in runs), len(done), sum(r.run.steps for r in done)) as show:
+        for result in sweeps.sweep([run for run in runs if run not in held], folder, cores):
+            done.append(result)
+            show(result.run.id, result.steps)
+    with working("exact optima"):
+        optima = sweeps.exact_rows(list(dict.fromkeys(run.row for run in runs)), cores)
+    comparisons = compare(done, optima)
+    write_results(folder, done, comparisons)
+    if as_json:
+        _print_json({"suite": suite_name, "runs": len(done), "rows": len(comparisons), "out": str(folder)})
+        return
+    for table in comparison_tables(comparisons):
+        out.print(table)
+    out.print(LEGEND)
+    out.print(f"{len(comparisons)} rows, {len(done)} runs: {folder}/comparison.csv, {folder}/runs.csv", highlight=False)
+
+
+class _AlwaysBase:
+    """The base policy alone, as a wrapper's policy."""
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[int, None]:
+        return 0, None
+
+
+def _durations(text: str | None) -> tuple[Any, ...] | None:
+    """Read `5,15`; what is not a number is left for the check of durations to name."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    return tuple(int(part) if part.lstrip("+-").isdigit() else _number(part) for part in parts)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _folded(labels: list[str]) -> list[str]:
+    """Join equal neighbours: `stay ×3`."""
+    folded: list[tuple[str, int]] = []
+    for label in labels:
+        if folded and folded[-1][0] == label:
+            folded[-1] = (label, folded[-1][1] + 1)
+        else:
+            folded.append((label, 1))
+    return [label if n == 1 else f"{label} ×{n}" for label, n in folded]
+
+
+def _task_facts(name: str) -> dict[str, Any]:
+    task = TASKS[name]
+    return {
+        "name": task.name,
+        "summary": task.summary,
+        "env": task.env_id,
+        "actions": list(task.actions),
+        "wait": task.actions[task.wait],
+        "durations": list(task.durations),
+        "horizon": task.horizon,
+        "finite": task.finite,
+    }
+
+
+def _print_json(facts: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line and exit code 2."""
+    try:
+        app()
+    except LetItCookError as error:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped; finished runs are kept, and the same command goes on from there")
+        sys.exit(130)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Runs as data: suites, sweeps and their results."""

@@ -1,0 +1,124 @@
+"""Suites: rows of runs, as plain data.
+
+A run is a task, a mode, a method, λ, a seed, a number of steps and a preset, with a readable id such as
+`cook/scalar-0.1/wrap/seed3`. The suite "discrete" holds every row that the paper reports for its four finite tasks.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+from letitcook.envs import TASKS, task_named
+from letitcook.errors import SettingError, UnknownNameError
+from letitcook.train import STEPS, objective_of
+
+SMOKE_STEPS = 20_000
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """One row of a table of results: everything but the seed."""
+
+    task: str
+    mode: str
+    method: str
+    lam: float | None = None
+
+    @property
+    def id(self) -> str:
+        """Readable name, `task/method/mode`.
+
+        >>> Row("cook", "wrap", "scalar", 0.1).id
+        'cook/scalar-0.1/wrap'
+        """
+        method = self.method if self.lam is None else f"{self.method}-{self.lam:g}"
+        return f"{self.task}/{method}/{self.mode}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run, complete: the same data give the same result to the bit."""
+
+    row: Row
+    seed: int
+    steps: int = STEPS
+    preset: str = "paper"
+
+    def __post_init__(self) -> None:
+        task_named(self.row.task)
+        objective_of(self.row.method, self.row.lam)
+        if self.row.mode not in ("scratch", "wrap"):
+            raise UnknownNameError("mode", self.row.mode, ("scratch", "wrap"))
+        if self.row.mode == "wrap" and self.row.method == "vanilla":
+            raise SettingError("vanilla has no waits, so around a base policy it is the base policy itself; use scratch")
+
+    @property
+    def id(self) -> str:
+        """Readable name; also the run's folder."""
+        return f"{self.row.id}/seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """What the paper reports for a row: means and standard deviations over its seeds."""
+
+    row: Row
+    length: float
+    length_sd: float
+    queries: float
+    queries_sd: float
+    seeds: int
+
+
+@cache
+def paper_rows() -> dict[Row, PaperRow]:
+    """Return the paper's results, in its order.
+
+    >>> len(paper_rows()), paper_rows()[Row("cook", "scratch", "lexicographic")].queries
+    (166, 25.0)
+    """
+    text = resources.files("letitcook.experiments").joinpath("paper_results.csv").read_text(encoding="utf-8")
+    rows = {}
+    for line in csv.DictReader(text.splitlines()):
+        row = Row(line["task"], line["mode"], line["method"], float(line["lambda"]) if line["lambda"] else None)
+        numbers = (float(line[name]) for name in ("length_mean", "length_sd", "queries_mean", "queries_sd"))
+        rows[row] = PaperRow(row, *numbers, seeds=int(line["seeds"]))
+    return rows
+
+
+def _discrete() -> list[Run]:
+    rows = [paper for paper in paper_rows().values() if paper.row.task in TASKS and TASKS[paper.row.task].finite]
+    return [Run(paper.row, seed) for paper in rows for seed in range(paper.seeds)]
+
+
+def _smoke() -> list[Run]:
+    runs = []
+    for task in TASKS.values():
+        for mode in ("scratch", "wrap"):
+            methods = [("lexicographic", None), ("scalar", 0.1)] + ([("vanilla", None)] if mode == "scratch" else [])
+            runs += [Run(Row(task.name, mode, method, lam), seed=0, steps=SMOKE_STEPS) for method, lam in methods]
+    return [run for run in runs if task_named(run.row.task).finite]
+
+
+SUITES: dict[str, Callable[[], list[Run]]] = {"smoke": _smoke, "discrete": _discrete}
+
+
+def suite(name: str, seeds: int | None = None, steps: int | None = None) -> list[Run]:
+    """Return the runs of a suite, with at most `seeds` seeds a row and `steps` primitive steps a run if given.
+
+    >>> runs = suite("discrete")
+    >>> len(runs), len({run.row for run in runs})
+    (675, 86)
+    """
+    if name not in SUITES:
+        raise UnknownNameError("suite", name, SUITES)
+    if seeds is not None and seeds < 1:
+        raise SettingError(f"seeds = {seeds} is not allowed; give at least 1")
+    if steps is not None and steps < 1:
+        raise SettingError(f"steps = {steps} is not allowed; give at least 1 primitive step")
+    runs = [run for run in SUITES[name]() if seeds is None or run.seed < seeds]
+    return [run if steps is None else replace(run, steps=steps) for run in runs]

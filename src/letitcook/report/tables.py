@@ -1,0 +1,69 @@
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich import box
+from rich.table import Table
+
+from letitcook.envs import Task
+from letitcook.report.compare import Comparison
+
+LEGEND = (
+    "length/queries; ± is one standard deviation over seeds. "
+    "[green]green[/]: every seed at the exact optimum; [yellow]yellow[/]: worse in length than the paper by more than a step."
+)
+
+
+def tasks_table(tasks: Iterable[Task]) -> Table:
+    """Return the tasks as a table."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("task", "what", "actions", "waits of", "horizon", "environment"):
+        table.add_column(name, no_wrap=name in ("task", "environment"))
+    for task in tasks:
+        waits = ", ".join(str(d) for d in task.durations)
+        table.add_row(task.name, task.summary, str(len(task.actions)), waits, str(task.horizon), task.env_id)
+    return table
+
+
+def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
+    """Return a table for each task and mode: ours, the paper's, the exact optimum."""
+    tables = []
+    for (task, mode), group in groupby(comparisons, key=lambda c: (c.row.task, c.row.mode)):
+        title = f"{task}, {'from scratch' if mode == 'scratch' else 'around its base policy'}"
+        table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        for name in ("method", "λ", "seeds", "ours", "paper", "exact"):
+            table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
+        for c in group:
+            paper = c.paper
+            table.add_row(
+                c.row.method,
+                "" if c.row.lam is None else f"{c.row.lam:g}",
+                str(c.seeds),
+                f"[{_style(c)}]{_pair(c.length, c.length_sd, c.queries, c.queries_sd)}[/]",
+                _pair(paper.length, paper.length_sd, paper.queries, paper.queries_sd) if paper else "",
+                "" if c.exact is None else f"{c.exact.length:g}/{_or_any(c.exact.queries)}",
+            )
+        tables.append(table)
+    return tables
+
+
+def _style(c: Comparison) -> str:
+    exact = c.exact
+    if exact and c.length == exact.length and c.length_sd == 0.0 and exact.queries in (None, c.queries):
+        return "green"
+    return "yellow" if c.paper and c.length > c.paper.length + 1.0 else "default"
+
+
+def _or_any(queries: float | None) -> str:
+    return "any" if queries is None else f"{queries:g}"
+
+
+def _pair(length: float, length_sd: float, queries: float, queries_sd: float) -> str:
+    return f"{_number(length, length_sd)} / {_number(queries, queries_sd)}"
+
+
+def _number(mean: float, sd: float) -> str:
+    return f"{mean:.1f}±{sd:.1f}" if sd > 0.0 else f"{mean:g}"
