@@ -1,8 +1,12 @@
 """The network kernels against an obvious NumPy twin and against PyTorch."""
 
+import ctypes
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from letitcook.deep import blas
 from letitcook.deep.blas import one_thread, product, product_ta, product_tb
 from letitcook.deep.network import (
     adam,
@@ -22,7 +26,7 @@ SHAPES = [(4, 256, 256, 13), (2, 32, 5), (8, 24, 40, 16, 3), (30, 20, 20, 4), (5
 def layers(parameters, sizes):
     """The weights `(in, out)` and biases of each layer."""
     result, at = [], 0
-    for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+    for n_in, n_out in pairwise(sizes):
         weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in).T
         result.append((weights, parameters[at + n_in * n_out : at + n_in * n_out + n_out]))
         at += n_in * n_out + n_out
@@ -63,7 +67,7 @@ def test_forward_equals_the_twin(sizes):
     scratch, q = new_scratch(sizes, 1, 64), np.zeros((64, sizes[-1]), dtype=np.float32)
     forward(parameters, np.array(sizes), x, scratch, q)
     np.testing.assert_allclose(q, naive_forward(parameters.astype(float), sizes, x)[1], rtol=1e-4, atol=1e-5)
-    single = np.zeros(sizes[-1], dtype=np.float32)
+    single = np.zeros(sizes[-1])
     for i in range(5):
         forward_row(parameters, np.array(sizes), x[i], scratch.row, single)
         np.testing.assert_allclose(single, q[i], rtol=1e-4, atol=1e-5)
@@ -134,6 +138,34 @@ def test_products_equal_numpys():
         np.testing.assert_allclose(out, a.T @ c, rtol=1e-5, atol=1e-5)
 
 
+def test_the_stand_in_for_a_missing_blas_does_the_same():
+    floats, long, integer = ctypes.POINTER(ctypes.c_float), ctypes.c_int64, ctypes.c_int32
+    sgemm = ctypes.CFUNCTYPE(
+        None, *[integer] * 3, *[long] * 3, ctypes.c_float, floats, long, floats, long, ctypes.c_float, floats, long
+    )(blas._stand_in())
+    dice = np.random.default_rng(0)
+    for ta, tb in ((blas.AS_IS, blas.AS_IS), (blas.TRANSPOSED, blas.AS_IS), (blas.AS_IS, blas.TRANSPOSED)):
+        m, n, k = 5, 6, 7
+        a = dice.normal(size=(k, m) if ta == blas.TRANSPOSED else (m, k)).astype(np.float32)
+        b = dice.normal(size=(n, k) if tb == blas.TRANSPOSED else (k, n)).astype(np.float32)
+        out = np.zeros((m, n), dtype=np.float32)
+        pa, pb, po = (x.ctypes.data_as(floats) for x in (a, b, out))
+        sgemm(blas.ROW_MAJOR, ta, tb, m, n, k, 1.0, pa, a.shape[1], pb, b.shape[1], 0.0, po, n)
+        expected = (a.T if ta == blas.TRANSPOSED else a) @ (b.T if tb == blas.TRANSPOSED else b)
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_one_thread_is_given_back():
+    if blas._get_threads is None:
+        pytest.skip("this BLAS does not say how many threads it uses")
+    before = blas._get_threads()
+    with one_thread():
+        with one_thread():
+            assert blas._get_threads() == 1
+        assert blas._get_threads() == 1
+    assert blas._get_threads() == before
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("loss", ["mse", "huber"])
 def test_a_hundred_updates_equal_pytorchs(loss):
@@ -168,5 +200,4 @@ def test_a_hundred_updates_equal_pytorchs(loss):
     with torch.no_grad():
         expected = theirs(torch.tensor(x)).numpy()
     error = np.abs(q - expected).max() / np.abs(expected).max()
-    print("relative difference after 100 updates", error)
     assert error < 1e-5

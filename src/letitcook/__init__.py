@@ -14,7 +14,6 @@ from letitcook.waiting import ScalarisedEnv, WaitingEnv
 from letitcook.wmdp import Decisions, Episode, Policy, Transition
 from letitcook.wrapping import BasePolicyEnv, make, wrap
 
-
 __version__ = version("letitcook")
 __all__ = [
     "TASKS",

@@ -180,7 +180,9 @@ def evaluate(
 @app.command()
 def interleave(
     task: TaskArgument,
-    run_dir: Annotated[Path | None, typer.Option("--run", help="A wrapper that was trained; else the exact one")] = None,
+    run_dir: Annotated[
+        Path | None, typer.Option("--run", help="A wrapper that was trained; else the exact one")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Do other work inside the waits of a wrapped policy.
@@ -207,7 +209,8 @@ def interleave(
         out.print(f"{name:<12} {numbers['length']:>4} steps  {numbers['queries']:>4} queries", highlight=False)
     for fill in fills:
         out.print(
-            f"  step {fill['time']}: {fill['task']} ({fill['steps']} steps) in a wait of {fill['wait']}", highlight=False
+            f"  step {fill['time']}: {fill['task']} ({fill['steps']} steps) in a wait of {fill['wait']}",
+            highlight=False,
         )
 
 
@@ -228,7 +231,7 @@ def reproduce(
     """
     runs = suite(suite_name, seeds, steps)
     folder = out_dir or Path("results") / suite_name
-    cores = workers if workers is not None else os.cpu_count() or 1
+    cores = sweeps.check_workers(workers if workers is not None else os.cpu_count() or 1)
     done = sweeps.open_output(folder, suite_name, runs)
     held = {result.run for result in done}
     with working("preparing (the first run compiles its kernels)"):

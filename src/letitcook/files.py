@@ -31,7 +31,7 @@ def check_output(path: Path) -> Path:
     >>> check_output(Path("/dev/null/results"))
     Traceback (most recent call last):
     ...
-    letitcook.errors.OutputError: /dev/null/results cannot be written: /dev/null is not a folder; choose another with --out
+    letitcook.errors.OutputError: /dev/null/results cannot be written: /dev/null is not a folder; ...
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         what = "already holds other files" if path.is_dir() else "is a file"
@@ -41,9 +41,17 @@ def check_output(path: Path) -> Path:
         parent = parent.parent
     if not parent.is_dir():
         raise OutputError(f"{path} cannot be written: {parent} is not a folder; choose another with --out")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputError(f"{path} cannot be written: no permission in {parent}; choose another with --out")
+    check_writable(parent, path)
     return path
+
+
+def check_writable(folder: Path, path: Path) -> None:
+    """Say so if nothing can be written in `folder`; it is tried, and nothing is left behind."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}; choose another with --out") from error
 
 
 def write_folder(path: Path, write: Callable[[Path], None]) -> None:

@@ -44,7 +44,7 @@ def seeded(seed: int) -> NDArray[np.uint64]:
     >>> 0.0 <= first < 1.0 and first == random_float(seeded(0)) and first != random_float(rng)
     True
     """
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    return np.asarray(np.random.SeedSequence(seed).generate_state(1, np.uint64), dtype=np.uint64)
 
 
 @compiled
@@ -54,7 +54,7 @@ def random_bits(rng: NDArray[np.uint64]) -> np.uint64:
     z = rng[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    return np.uint64(z ^ (z >> np.uint64(31)))
 
 
 @compiled

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,7 +62,7 @@ class Objective:
 
     def of(self, task: float, waiting: float) -> NDArray[np.float64]:
         """Return the `K` values of a return `(J0, J1)`."""
-        return self.weights @ np.array([task, waiting])
+        return np.asarray(self.weights @ np.array([task, waiting]))
 
     def better(self, a: Sequence[float], b: Sequence[float]) -> bool:
         """Say whether the return `a = (J0, J1)` is strictly better than `b`."""
@@ -101,7 +101,7 @@ def lex_argmax(q: ArrayLike, slack: float = 0.0) -> int:
 
 
 @compiled
-def lex_argmax_kernel(q: NDArray[np.float64], slack: float) -> int:
+def lex_argmax_kernel(q: NDArray[np.floating[Any]], slack: float) -> int:
     """`lex_argmax` for kernels: the same, unchecked. `q` is `(K, n)`."""
     K, n = q.shape
     admissible = np.ones(n, dtype=np.bool_)

@@ -12,12 +12,7 @@ from rich.text import Text
 
 
 class Numbers(Protocol):
-    """What a progress line shows of an evaluation."""
-
-    @property
-    def step(self) -> int:
-        """Primitive steps so far."""
-        ...
+    """Length and queries, of a plan, an evaluation or a run."""
 
     @property
     def length(self) -> float:
@@ -62,7 +57,7 @@ def pair(numbers: Numbers) -> str:
 class Show(Protocol):
     """What is called after each evaluation."""
 
-    def __call__(self, point: Numbers, best: Numbers) -> None:
+    def __call__(self, step: int, now: Numbers, best: Numbers) -> None:
         """Show the newest and the best evaluation."""
         ...
 
@@ -85,8 +80,8 @@ def training_line(steps: int, enabled: bool = True, begun: int = 0) -> Iterator[
     with bar:
         line = bar.add_task("training", total=steps, completed=begun, now="-", best="-")
 
-        def show(point: Numbers, best: Numbers) -> None:
-            bar.update(line, completed=min(point.step, steps), now=pair(point), best=pair(best))
+        def show(step: int, now: Numbers, best: Numbers) -> None:
+            bar.update(line, completed=min(step, steps), now=pair(now), best=pair(best))
 
         yield show
 

@@ -249,7 +249,7 @@ def learn_tables(
     begun = time.perf_counter()
     with training_line(steps, progress) as show:
         for point in training.run(steps):
-            show(point, training.best or point)
+            show(point.step, point, training.best or point)
     assert training.best is not None
     about = {
         "method": method,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -78,12 +79,12 @@ def check_durations(durations: Iterable[Any]) -> tuple[int, ...]:
     if not given:
         raise SettingError("durations are empty; give at least one number of steps to wait, such as 2,4,8")
     for d in given:
-        if isinstance(d, bool) or not isinstance(d, int | np.integer | float | np.floating) or d != int(d):
+        if isinstance(d, bool) or not isinstance(d, int | np.integer | float | np.floating) or d % 1 != 0:
             raise SettingError(f"duration {d!r} is not a whole number; durations count primitive steps, such as 2,4,8")
         if d < 2:
             raise SettingError(f"duration {d} is below 2; a wait of one step is the primitive wait action already")
     whole = [int(d) for d in given]
-    if any(b <= a for a, b in zip(whole, whole[1:], strict=False)):
+    if any(b <= a for a, b in pairwise(whole)):
         better = ",".join(str(d) for d in sorted(set(whole)))
         raise SettingError(f"durations {whole} must be strictly increasing; write them as {better}")
     return tuple(whole)

@@ -57,7 +57,8 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any]):
     def __init__(self, env: gym.Env[Any, Any], base: Policy, wait: Any, deterministic: bool = True) -> None:
         if not env.action_space.contains(wait) and not env.action_space.contains(np.asarray(wait)):
             raise SettingError(
-                f"wait action {wait!r} is outside the action space {env.action_space}; give the action that does nothing"
+                f"wait action {wait!r} is outside the action space {env.action_space}; "
+                "give the action that does nothing"
             )
         super().__init__(env)
         self.base = base
@@ -132,9 +133,7 @@ def wrap(
     ['base', 'wait', 'wait 2', 'wait 4']
     """
     policy = base if isinstance(base, Policy) else CallablePolicy(base)
-    return WaitingEnv(
-        BasePolicyEnv(env, policy, wait, deterministic), wait=WAIT, durations=durations, gamma=gamma
-    )
+    return WaitingEnv(BasePolicyEnv(env, policy, wait, deterministic), wait=WAIT, durations=durations, gamma=gamma)
 
 
 def make(name: str, mode: str = "scratch", durations: Iterable[int] | None = None, **kwargs: Any) -> WaitingEnv:

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import llvmlite.binding
 import numpy as np
 from numba import carray, cfunc, types
 from numpy.typing import NDArray
 
 from letitcook.kernels import compiled
+
+llvm: Any = importlib.import_module("llvmlite.binding")  # has no types
 
 Matrix = NDArray[np.float32]
 
@@ -44,7 +45,7 @@ def _numpy_library() -> ctypes.CDLL:
 
 
 def _function(*names: str) -> Any:
-    """Return the first of these functions that NumPy's BLAS has, or None; only builds with 64-bit sizes are searched."""
+    """Return the first of these functions that NumPy's BLAS has, or None (only builds with 64-bit sizes have them)."""
     try:
         library = _numpy_library()
     except OSError:
@@ -69,9 +70,7 @@ def _stand_in() -> int:
 
 
 _found = _function("scipy_cblas_sgemm64_", "cblas_sgemm64_")
-llvmlite.binding.add_symbol(
-    "letitcook_sgemm", ctypes.cast(_found, ctypes.c_void_p).value if _found is not None else _stand_in()
-)
+llvm.add_symbol("letitcook_sgemm", ctypes.cast(_found, ctypes.c_void_p).value if _found is not None else _stand_in())
 _sgemm: Any = types.ExternalFunction("letitcook_sgemm", _signature)
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 

@@ -37,9 +37,9 @@ class LDQN:
     """A learner with `K` objectives on a simulated task, or on any environment.
 
     `task_or_env` is a `Task` that the compiled loop knows, an environment, or a list of them that take turns. An
-    environment's reward is `(task, waiting)`, with `elapsed` and `discount` in its info, as `WaitingEnv` gives them; a plain
-    environment counts as one whose decisions all take one step. `base` is a network policy to wrap in a task: the
-    decisions are then `{base, wait} ∪ W`.
+    environment's reward is `(task, waiting)`, with `elapsed` and `discount` in its info, as `WaitingEnv` gives them; a
+    plain environment counts as one whose decisions all take one step. `base` is a network policy to wrap in a task:
+    the decisions are then `{base, wait} ∪ W`.
 
     >>> from letitcook.envs.cartpole import TASK
     >>> learner = LDQN(TASK, TASK.decisions, Objective.named("lexicographic"), PAPER["cartpole"], seed=0)
@@ -100,12 +100,12 @@ class LDQN:
                 "lower learning_rate, or use loss='huber'"
             )
 
-    def greedy_episodes(self, n: int, seed: int) -> NDArray[np.float64]:
-        """Live `n` episodes with the greedy policy, apart from the training.
+    def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
+        """Live episodes with the greedy policy, apart from the training.
 
-        Returns a row for each, `(n, 4)`: task return, length, queries, base queries.
+        Returns a row for each, `(episodes, 4)`: task return, length, queries, base queries.
         """
-        return self._driver.greedy_episodes(n, seed)
+        return self._driver.greedy_episodes(episodes, seed)
 
     def policy(self) -> NetworkPolicy:
         """Return a copy of the greedy policy."""
@@ -177,7 +177,9 @@ def _checked_space(
     if not envs:
         raise SettingError("the list of environments is empty; give at least one")
     if base is not None:
-        raise SettingError("a base policy goes with a task; around an environment: LDQN(letitcook.wrap(env, base, ...))")
+        raise SettingError(
+            "a base policy goes with a task; around an environment: LDQN(letitcook.wrap(env, base, ...))"
+        )
     space = envs[0].observation_space
     for env in envs:
         if env.observation_space != space:
@@ -190,5 +192,7 @@ def _checked_space(
                 "give both the same gamma"
             )
     if not space.is_np_flattenable:
-        raise SpaceError(f"observations of {space} cannot be flattened to a vector; wrap the environment so that they can")
+        raise SpaceError(
+            f"observations of {space} cannot be flattened to a vector; wrap the environment so that they can"
+        )
     return space

@@ -4,8 +4,8 @@ With `K` objectives in order of importance and one network for each, a transitio
 
     y_k = r_k + γ^elapsed · T_k(s', u*_k)      u*_k = Lex-Argmax over objectives 0..k of the target networks T at s'
 
-and nothing after the arrow where the episode has ended. `r_k` is the objective's weighting of `(task, waiting)`. For one
-objective this is DQN (Mnih et al. 2015); for two it is lexicographic DQN (Skalse et al. 2022).
+and `y_k = r_k` where the episode has ended. `r_k` is the objective's weighting of `(task, waiting)`. For one objective
+this is DQN (Mnih et al. 2015); for two it is lexicographic DQN (Skalse et al. 2022).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from letitcook.wmdp import Decisions
 
 STEPS, DECISIONS, GRADIENT_STEPS, NEXT_UPDATE, EPISODE_STEP = range(5)
 """Places in `Learner.counters`; an episode step of -1 means that an episode has to begin."""
-ROWS_AT_ONCE = 512
+ROWS_AT_ONCE = 320
 """Targets of several gradient steps are computed together, up to about this many rows, while they do not change."""
 
 
@@ -189,8 +189,8 @@ def take_in(
     next_observation: NDArray[np.float32],
     terminated: bool,
     truncated: bool,
-) -> None:
-    """Remember a decision that was carried out, count it, and learn as often as is due by now."""
+) -> int:
+    """Remember a decision that was carried out and count it; returns how many gradient steps are due by now."""
     remember(
         learner.replay,
         observation,
@@ -204,9 +204,11 @@ def take_in(
     )
     learner.counters[STEPS] += elapsed
     learner.counters[DECISIONS] += 1
+    due = 0
     while learner.counters[STEPS] >= learner.counters[NEXT_UPDATE]:
         learner.counters[NEXT_UPDATE] += learner.rules.update_interval
-        learn(learner, learner.rules.gradient_steps)
+        due += learner.rules.gradient_steps
+    return due
 
 
 @compiled
@@ -255,9 +257,7 @@ def targets(learner: Learner, rows: int) -> None:
     for k in range(K):
         forward(networks.target[k], learner.sizes, next_observation, room.scratch, room.q[k, :rows])
         if rules.double_q:
-            forward(
-                networks.parameters[k], learner.sizes, next_observation, room.scratch, room.q_choosing[k, :rows]
-            )
+            forward(networks.parameters[k], learner.sizes, next_observation, room.scratch, room.q_choosing[k, :rows])
     choosing = room.q_choosing if rules.double_q else room.q
     row = room.scratch.q
     for i in range(rows):

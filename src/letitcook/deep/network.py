@@ -1,37 +1,36 @@
 """Multilayer perceptrons in machine code: forward, backward and Adam (Kingma and Ba 2015), in float32.
 
 A network is one flat array of parameters, so that Adam is one loop and a checkpoint one array. With
-`sizes = (inputs, hidden ..., outputs)` it holds, layer after layer, the weights `(out, in)` and then the biases, as PyTorch
-orders them. Hidden layers end in a ReLU. All arrays are C-contiguous; nothing is allocated inside.
+`sizes = (inputs, hidden ..., outputs)` it holds, layer after layer, the weights `(out, in)` and then the biases, as
+PyTorch orders them. Hidden layers end in a ReLU. All arrays are C-contiguous; nothing is allocated inside.
 
 Backward, for the mean over a batch of `(q - y)²` or of Huber's loss::
 
     δ of the last layer    only the decision that was taken has an error, so only its row of weights is touched
     ∂W = δᵀ h_in    ∂b = Σ δ    δ_in = (δ W) ∘ [h_in > 0]
 
-A unit that a ReLU has silenced in the whole batch has no δ. Often half the units are silent, so the products are done on
-the rows of `W` that are not: the same sums without the zeros.
+A unit that a ReLU has silenced in the whole batch has no δ. Often half the units are silent, so the products are
+done on the rows of `W` that are not: the same sums without the zeros.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.deep.blas import product, product_ta, product_tb
-from letitcook.kernels import compiled_fast
+from letitcook.kernels import compiled, compiled_fast
 from letitcook.lexicographic import lex_argmax_kernel
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
 Sizes = NDArray[np.int64]
 
-NARROW = 16
-"""Layers with at most this many inputs are summed directly: faster than a BLAS call."""
 BETA_1, BETA_2 = np.float32(0.9), np.float32(0.999)
 REST_1, REST_2 = np.float32(1 - 0.9), np.float32(1 - 0.999)
 EPSILON = np.float32(1e-8)
@@ -52,12 +51,12 @@ class Scratch(NamedTuple):
     gradient: Vector
     """Gradient of all parameters."""
     weights: Vector
-    """A layer's weights: some of them, or in another order."""
+    """Weights of a layer's units that are not silent."""
     active: NDArray[np.int64]
     """The units that are not silent."""
     row: Matrix
     """Activations of a single row, `(2, widest)`."""
-    q: Matrix
+    q: NDArray[np.float64]
     """Values of a single row, `(K, n)`."""
 
 
@@ -67,13 +66,14 @@ def parameter_count(sizes: Sequence[int]) -> int:
     >>> parameter_count((4, 256, 256, 2))
     67586
     """
-    return sum(n_in * n_out + n_out for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True))
+    return sum(n_in * n_out + n_out for n_in, n_out in pairwise(sizes))
 
 
 def initial_parameters(sizes: Sequence[int], K: int, generator: np.random.Generator) -> Matrix:
     """Draw `K` networks, `(K, parameters)`, as PyTorch does: uniform within ±1/√inputs of each layer."""
-    bound = np.concatenate([np.full(i * o + o, 1 / math.sqrt(i)) for i, o in zip(sizes[:-1], sizes[1:], strict=True)])
-    return (generator.uniform(-1.0, 1.0, (K, len(bound))) * bound).astype(np.float32)
+    bound = np.concatenate([np.full(i * o + o, 1 / math.sqrt(i)) for i, o in pairwise(sizes)])
+    drawn: Matrix = (generator.uniform(-1.0, 1.0, (K, len(bound))) * bound).astype(np.float32)
+    return drawn
 
 
 def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
@@ -84,43 +84,28 @@ def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
         delta=np.zeros(rows * widest, dtype=np.float32),
         delta_active=np.zeros(rows * widest, dtype=np.float32),
         gradient=np.zeros(parameter_count(sizes), dtype=np.float32),
-        weights=np.zeros(max(i * o for i, o in zip(sizes[:-1], sizes[1:], strict=True)), dtype=np.float32),
+        weights=np.zeros(max(i * o for i, o in pairwise(sizes)), dtype=np.float32),
         active=np.zeros(widest, dtype=np.int64),
         row=np.zeros((2, widest), dtype=np.float32),
-        q=np.zeros((K, sizes[-1]), dtype=np.float32),
+        q=np.zeros((K, sizes[-1])),
     )
 
 
+@compiled
+def copy_row(source: Vector, out: Vector) -> None:
+    """Copy a row. (`out[:] = source` also compiles the text of an error message, which takes seconds.)"""
+    for j in range(len(out)):
+        out[j] = source[j]
+
+
 @compiled_fast
-def dense_relu(x: Matrix, weights: Matrix, bias: Vector, room: Vector, out: Matrix) -> None:
+def dense_relu(x: Matrix, weights: Matrix, bias: Vector, out: Matrix) -> None:
     """Write `out = relu(x Wᵀ + b)`, `(rows, out)`."""
-    n_out, n_in = weights.shape
-    if n_in <= NARROW:
-        dense_relu_narrow(x, weights, bias, room, out)
-        return
     product_tb(x, weights, out)
-    for i in range(x.shape[0]):
-        for j in range(n_out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
             value = out[i, j] + bias[j]
             out[i, j] = value if value > ZERO else ZERO
-
-
-@compiled_fast
-def dense_relu_narrow(x: Matrix, weights: Matrix, bias: Vector, room: Vector, out: Matrix) -> None:
-    """Do the same for few inputs, column by column of the weights, which are first transposed into `room`."""
-    n_out, n_in = weights.shape
-    for p in range(n_in):
-        for j in range(n_out):
-            room[p * n_out + j] = weights[j, p]
-    for i in range(x.shape[0]):
-        for j in range(n_out):
-            out[i, j] = bias[j]
-        for p in range(n_in):
-            value = x[i, p]
-            for j in range(n_out):
-                out[i, j] += value * room[p * n_out + j]
-        for j in range(n_out):
-            out[i, j] = out[i, j] if out[i, j] > ZERO else ZERO
 
 
 @compiled_fast
@@ -133,7 +118,7 @@ def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch)
         weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
         bias = parameters[at + n_in * n_out : at + n_in * n_out + n_out]
         out = scratch.hidden[stored : stored + rows * n_out].reshape(rows, n_out)
-        dense_relu(h, weights, bias, scratch.weights, out)
+        dense_relu(h, weights, bias, out)
         h = out
         at += n_in * n_out + n_out
         stored += rows * n_out
@@ -153,25 +138,35 @@ def forward(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch, q: Ma
 
 
 @compiled_fast
-def forward_row(parameters: Vector, sizes: Sizes, x: Vector, row: Matrix, q: Vector) -> None:
-    """Write the values `q`, `(n,)`, of one observation `x`."""
-    h, at, last = x, 0, len(sizes) - 2
-    for layer in range(last + 1):
-        n_in, n_out = sizes[layer], sizes[layer + 1]
-        out = q if layer == last else row[layer % 2]
-        for j in range(n_out):
-            weights = parameters[at + j * n_in : at + (j + 1) * n_in]
-            total = ZERO
-            for p in range(n_in):
-                total += h[p] * weights[p]
-            total += parameters[at + n_in * n_out + j]
-            out[j] = total if layer == last or total > ZERO else ZERO
-        h = out
-        at += n_in * n_out + n_out
+def neuron(parameters: Vector, weights_at: int, bias_at: int, h: Vector, n_in: int) -> np.float32:
+    """Return `w h + b` of one unit."""
+    total: np.float32 = parameters[bias_at]
+    for p in range(n_in):
+        total += h[p] * parameters[weights_at + p]
+    return total
 
 
 @compiled_fast
-def best_decision(parameters: Matrix, sizes: Sizes, x: Vector, slack: float, row: Matrix, q: Matrix) -> int:
+def forward_row(parameters: Vector, sizes: Sizes, x: Vector, row: Matrix, q: NDArray[np.float64]) -> None:
+    """Write the values `q`, `(n,)`, of one observation `x`."""
+    h, at, last = x, 0, len(sizes) - 2
+    for layer in range(last):
+        n_in, n_out = sizes[layer], sizes[layer + 1]
+        out = row[layer % 2]
+        for j in range(n_out):
+            value = neuron(parameters, at + j * n_in, at + n_in * n_out + j, h, n_in)
+            out[j] = value if value > ZERO else ZERO
+        h = out
+        at += n_in * n_out + n_out
+    n_in, n = sizes[last], sizes[last + 1]
+    for u in range(n):
+        q[u] = neuron(parameters, at + u * n_in, at + n_in * n + u, h, n_in)
+
+
+@compiled_fast
+def best_decision(
+    parameters: Matrix, sizes: Sizes, x: Vector, slack: float, row: Matrix, q: NDArray[np.float64]
+) -> int:
     """Return the lexicographically best decision of `K` networks, `(K, parameters)`, at one observation."""
     for k in range(parameters.shape[0]):
         forward_row(parameters[k], sizes, x, row, q[k])
@@ -211,28 +206,31 @@ def output_gradient(
 
 
 @compiled_fast
-def relu_gradient(delta: Matrix, h: Matrix, bias_gradient: Vector, active: NDArray[np.int64], out: Vector) -> int:
-    """Backward through a ReLU: write `δ` of the active units only into `out`, `(rows, units)`, and who they are.
-
-    Returns how many there are. The bias's gradient is the sum over the rows.
-    """
+def relu_gradient(delta: Matrix, h: Matrix, bias_gradient: Vector) -> None:
+    """Backward through a ReLU, in place; its bias's gradient is the sum over the rows."""
     rows, n = delta.shape
-    bias_gradient[:] = ZERO  # first the largest activation of each unit
-    for i in range(rows):
-        for j in range(n):
-            bias_gradient[j] = max(bias_gradient[j], h[i, j])
-    units = 0
-    for j in range(n):
-        if bias_gradient[j] > ZERO:
-            active[units] = j
-            units += 1
     bias_gradient[:] = ZERO
     for i in range(rows):
         for j in range(n):
-            delta[i, j] = delta[i, j] if h[i, j] > ZERO else ZERO
-            bias_gradient[j] += delta[i, j]
-        for c in range(units):
-            out[i * units + c] = delta[i, active[c]]
+            value = delta[i, j] if h[i, j] > ZERO else ZERO
+            delta[i, j] = value
+            bias_gradient[j] += value
+
+
+@compiled_fast
+def active_units(h: Matrix, total: Vector, active: NDArray[np.int64]) -> int:
+    """Write which units are not silent in the whole batch; returns how many. `total` is room for a row."""
+    rows, n = h.shape
+    for j in range(n):
+        total[j] = ZERO
+    for i in range(rows):
+        for j in range(n):
+            total[j] += h[i, j]
+    units = 0
+    for j in range(n):
+        if total[j] > ZERO:
+            active[units] = j
+            units += 1
     return units
 
 
@@ -246,28 +244,10 @@ def weights_gradient(below: Matrix, delta: Matrix, active: NDArray[np.int64], ou
     for j in range(len(out) - 1, -1, -1):
         if c >= 0 and active[c] == j:
             if c < j:
-                out[j] = out[c]
+                copy_row(out[c], out[j])
             c -= 1
         else:
             out[j] = ZERO
-
-
-@compiled_fast
-def weights_gradient_narrow(
-    below: Matrix, delta: Matrix, active: NDArray[np.int64], room: Vector, out: Matrix
-) -> None:
-    """Do the same for few inputs, column by column."""
-    rows, units = delta.shape
-    out[:] = ZERO
-    for p in range(below.shape[1]):
-        column = room[:units]
-        column[:] = ZERO
-        for i in range(rows):
-            value = below[i, p]
-            for c in range(units):
-                column[c] += value * delta[i, c]
-        for c in range(units):
-            out[active[c], p] = column[c]
 
 
 @compiled_fast
@@ -298,27 +278,32 @@ def gradient(
         out[at + n_in * n_out :],
         delta,
     )
-    stored = rows * sizes[1:-1].sum()
+    stored = 0
+    for layer in range(last):
+        stored += rows * sizes[layer + 1]
     for layer in range(last - 1, -1, -1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         at -= n_in * n_out + n_out
         stored -= rows * n_out
-        bias_out = out[at + n_in * n_out : at + n_in * n_out + n_out]
-        units = relu_gradient(delta, h, bias_out, scratch.active, scratch.delta_active)
-        delta_active = scratch.delta_active[: rows * units].reshape(rows, units)
+        relu_gradient(delta, h, out[at + n_in * n_out : at + n_in * n_out + n_out])
         below = x if layer == 0 else scratch.hidden[stored - rows * n_in : stored].reshape(rows, n_in)
         weights_out = out[at : at + n_in * n_out].reshape(n_out, n_in)
-        if n_in > NARROW:
-            weights_gradient(below, delta_active, scratch.active, weights_out)
-        else:
-            weights_gradient_narrow(below, delta_active, scratch.active, scratch.weights, weights_out)
-        if layer > 0:
-            weights = scratch.weights[: units * n_in].reshape(units, n_in)
+        if layer == 0:
+            product_ta(delta, below, weights_out)
+            return
+        units = active_units(h, scratch.weights, scratch.active)
+        delta_active = scratch.delta_active[: rows * units].reshape(rows, units)
+        for i in range(rows):
             for c in range(units):
-                weights[c] = parameters[at + scratch.active[c] * n_in : at + (scratch.active[c] + 1) * n_in]
-            delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
-            product(delta_active, weights, delta)
-            h = below
+                delta_active[i, c] = delta[i, scratch.active[c]]
+        weights_gradient(below, delta_active, scratch.active, weights_out)
+        weights = scratch.weights[: units * n_in].reshape(units, n_in)
+        for c in range(units):
+            first = at + scratch.active[c] * n_in
+            copy_row(parameters[first : first + n_in], weights[c])
+        delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
+        product(delta_active, weights, delta)
+        h = below
 
 
 @compiled_fast

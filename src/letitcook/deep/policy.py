@@ -15,7 +15,7 @@ from letitcook.kernels import compiled
 
 
 def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float32]:
-    """Return an observation as one vector of float32: a Box in its own order, a Discrete as one-hot, a Dict by its keys.
+    """Return an observation as one vector of float32: a Box as it is, a Discrete as one-hot, a Dict by its keys.
 
     >>> flat(spaces.Discrete(3), 1).tolist()
     [0.0, 1.0, 0.0]
@@ -61,9 +61,7 @@ class NetworkPolicy:
         if not np.isfinite(rows).all():
             raise NotFiniteError(f"the observation {observation!r} is not finite; the policy cannot decide on it")
         decisions = np.zeros(len(rows), dtype=np.int64)
-        best_decisions(
-            self.networks, self.sizes, rows, self.slack, self._scratch.row, self._scratch.q, decisions
-        )
+        best_decisions(self.networks, self.sizes, rows, self.slack, self._scratch.row, self._scratch.q, decisions)
         return (int(decisions[0]) if single else decisions), None
 
     def _rows(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
@@ -84,9 +82,7 @@ class NetworkPolicy:
         return {"networks": self.networks.copy(), "sizes": self.sizes.copy(), "slack": np.array([self.slack])}
 
     @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, NDArray[Any]], space: spaces.Space[Any] | None = None
-    ) -> NetworkPolicy:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], space: spaces.Space[Any] | None = None) -> NetworkPolicy:
         """Return the policy that `arrays()` described."""
         missing = {"networks", "sizes", "slack"} - set(arrays)
         if missing:
@@ -104,7 +100,7 @@ def best_decisions(
     rows: NDArray[np.float32],
     slack: float,
     row: NDArray[np.float32],
-    q: NDArray[np.float32],
+    q: NDArray[np.float64],
     out: NDArray[np.int64],
 ) -> None:
     """Write the best decision of each row of observations."""

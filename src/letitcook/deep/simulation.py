@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, decide, greedy, take_in
-from letitcook.deep.network import best_decision
+from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, decide, greedy, learn, take_in
+from letitcook.deep.network import best_decision, copy_row
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.replay import remember_sub_wait
 from letitcook.envs import physics
@@ -38,7 +38,7 @@ class World(NamedTuple):
     base_sizes: NDArray[np.int64]
     base_slack: float
     base_row: NDArray[np.float32]
-    base_q: NDArray[np.float32]
+    base_q: NDArray[np.float64]
 
 
 def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep_path: bool) -> World:
@@ -65,7 +65,7 @@ def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep
         base_sizes=sizes,
         base_slack=float(base.slack) if base is not None else 0.0,
         base_row=np.zeros((2, int(sizes.max())), dtype=np.float32),
-        base_q=np.zeros((len(networks), int(sizes[-1])), dtype=np.float32),
+        base_q=np.zeros((len(networks), int(sizes[-1]))),
     )
 
 
@@ -91,7 +91,7 @@ def carry_out(
         )
     keep = len(world.path) > 0
     if keep:
-        world.path[0] = world.observation
+        copy_row(world.observation, world.path[0])
     discounted, total, discount, elapsed = 0.0, 0.0, 1.0, 0
     terminated = truncated = False
     while elapsed < duration and not terminated and not truncated:
@@ -134,7 +134,7 @@ def run(learner: Learner, world: World, goal: int) -> None:
                     learner.durations,
                     rng,
                 )
-        take_in(
+        due = take_in(
             learner,
             world.observation,
             u,
@@ -146,7 +146,8 @@ def run(learner: Learner, world: World, goal: int) -> None:
             terminated,
             truncated,
         )
-        world.observation[:] = world.next_observation
+        learn(learner, due)
+        copy_row(world.next_observation, world.observation)
         counters[EPISODE_STEP] = -1 if terminated or truncated else counters[EPISODE_STEP] + elapsed
 
 
@@ -163,7 +164,7 @@ def run_greedy(learner: Learner, world: World, rng: NDArray[np.uint64], out: NDA
             _, total, _, elapsed, terminated, truncated = carry_out(
                 world, u, learner.durations[u], 1.0, int(row[1]), rng
             )
-            world.observation[:] = world.next_observation
+            copy_row(world.next_observation, world.observation)
             row[0] += total
             row[1] += elapsed
             row[2] += 1
@@ -184,11 +185,13 @@ class Simulation:
         """Train until `goal` steps have passed."""
         run(self._learner, self._world, goal)
 
-    def greedy_episodes(self, n: int, seed: int) -> NDArray[np.float64]:
-        """Live `n` greedy episodes apart from the training."""
+    def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
+        """Live greedy episodes apart from the training."""
         w = self._world
-        apart = w._replace(state=w.state.copy(), observation=w.observation.copy(), next_observation=w.observation.copy())
-        out = np.zeros((n, 4))
+        apart = w._replace(
+            state=w.state.copy(), observation=w.observation.copy(), next_observation=w.observation.copy()
+        )
+        out = np.zeros((episodes, 4))
         run_greedy(self._learner, apart, seeded(seed), out)
         return out
 

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.deep.learner import STEPS, Learner, decide, greedy, take_in
+from letitcook.deep.learner import STEPS, Learner, decide, greedy, learn, take_in
 from letitcook.deep.policy import flat
 from letitcook.deep.replay import remember_sub_wait
 from letitcook.errors import NotFiniteError, SettingError
@@ -88,7 +88,10 @@ class Stepping:
                 )
             if elapsed > 1 and learner.rules.sub_waits:
                 self._learn_inside(slot, x, info, terminated, truncated)
-            take_in(learner, x, u, task, waiting, elapsed, discount, after, terminated, truncated and not terminated)
+            cut = truncated and not terminated
+            due = take_in(learner, x, u, task, waiting, elapsed, discount, after, terminated, cut)
+            if due:
+                learn(learner, due)
             slot.decisions.append(u)
             if not (terminated or truncated):
                 slot.observation = after
@@ -118,18 +121,18 @@ class Stepping:
                 learner.rng,
             )
 
-    def greedy_episodes(self, n: int, seed: int) -> NDArray[np.float64]:
-        """Live `n` greedy episodes in the first environment, then bring its training episode back."""
+    def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
+        """Live greedy episodes in the first environment, then bring its training episode back."""
         slot = self._slots[0]
-        env, out = slot.env, np.zeros((n, 4))
-        seeds = np.random.default_rng(seed).integers(SEEDS, size=n)
-        for row, episode_seed in zip(out, seeds.tolist(), strict=True):
+        env, out = slot.env, np.zeros((episodes, 4))
+        seeds = np.random.default_rng(seed).integers(SEEDS, size=episodes)
+        for episode, episode_seed in enumerate(seeds.tolist()):
             raw, _ = env.reset(seed=episode_seed)
             over = False
             while not over:
                 x = finite_observation(flat(env.observation_space, raw), int(self._learner.counters[STEPS]))
                 raw, reward, terminated, truncated, info = env.step(greedy(self._learner, x))
-                row += (
+                out[episode] += (
                     info.get("task_reward", rewards_of(reward)[0]),
                     info.get("elapsed", 1),
                     1,

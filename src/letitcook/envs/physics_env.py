@@ -54,6 +54,7 @@ class PhysicsEnv(gym.Env[Observation, np.int64]):
         self.state: State = np.zeros(dynamics.size)
         self._dynamics = dynamics
         self._draw = draw
+        self._shape: tuple[int, ...] = space.shape
         self._rng: Random = np.zeros(1, dtype=np.uint64)
 
     def reset(
@@ -68,7 +69,7 @@ class PhysicsEnv(gym.Env[Observation, np.int64]):
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Move on by one primitive action."""
         if not self.action_space.contains(action):
-            raise SpaceError(f"action {action!r} is outside 0..{self.action_space.n - 1}")
+            raise SpaceError(f"action {action!r} is outside {self.action_space}")
         reward, terminated = self._dynamics.step(self.state, int(action), self._rng)
         return self._observation(), reward, terminated, False, {}
 
@@ -77,7 +78,7 @@ class PhysicsEnv(gym.Env[Observation, np.int64]):
         return self._draw(self.state) if self.render_mode == "rgb_array" else None
 
     def _observation(self) -> Observation:
-        seen = np.empty(self.observation_space.shape, dtype=np.float32)
+        seen = np.empty(self._shape, dtype=np.float32)
         self._dynamics.observe(self.state, seen)
         return seen
 

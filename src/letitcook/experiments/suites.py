@@ -54,7 +54,9 @@ class Run:
         if self.row.mode not in ("scratch", "wrap"):
             raise UnknownNameError("mode", self.row.mode, ("scratch", "wrap"))
         if self.row.mode == "wrap" and self.row.method == "vanilla":
-            raise SettingError("vanilla has no waits, so around a base policy it is the base policy itself; use scratch")
+            raise SettingError(
+                "vanilla has no waits, so around a base policy it is the base policy itself; use scratch"
+            )
 
     @property
     def id(self) -> str:
@@ -85,8 +87,14 @@ def paper_rows() -> dict[Row, PaperRow]:
     rows = {}
     for line in csv.DictReader(text.splitlines()):
         row = Row(line["task"], line["mode"], line["method"], float(line["lambda"]) if line["lambda"] else None)
-        numbers = (float(line[name]) for name in ("length_mean", "length_sd", "queries_mean", "queries_sd"))
-        rows[row] = PaperRow(row, *numbers, seeds=int(line["seeds"]))
+        rows[row] = PaperRow(
+            row=row,
+            length=float(line["length_mean"]),
+            length_sd=float(line["length_sd"]),
+            queries=float(line["queries_mean"]),
+            queries_sd=float(line["queries_sd"]),
+            seeds=int(line["seeds"]),
+        )
     return rows
 
 

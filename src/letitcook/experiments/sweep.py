@@ -84,7 +84,7 @@ def folder_of(out: Path, run: Run) -> Path:
 
 
 def open_output(out: Path, name: str, runs: Sequence[Run]) -> list[Result]:
-    """Make `out` ready for a suite, and return the results that it already holds from an earlier start of the same one."""
+    """Make `out` ready for a suite, and return the results it already holds from an earlier start of the same one."""
     suite: dict[str, Any] = {"suite": name, "runs": [{"id": run.id, **asdict(run)} for run in runs]}
     if not (out / files.MANIFEST).is_file():
         files.check_output(out)
@@ -93,8 +93,7 @@ def open_output(out: Path, name: str, runs: Sequence[Run]) -> list[Result]:
     held = files.read_manifest(out, "suite")
     if held["suite"] != suite["suite"] or held["runs"] != suite["runs"]:
         raise OutputError(f"{out} already holds another suite or other settings; choose another folder with --out")
-    if not os.access(out, os.W_OK | os.X_OK):
-        raise OutputError(f"{out} cannot be written: no permission; choose another with --out")
+    files.check_writable(out, out)
     return [result for run in runs if (result := _finished(folder_of(out, run), run)) is not None]
 
 
@@ -122,10 +121,16 @@ def exact_rows(rows: Sequence[Row], workers: int) -> dict[Row, Exact]:
     return dict(side_by_side(_exact_of, rows, workers))
 
 
-def side_by_side(function: Callable[[Job], Answer], jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
-    """Call a function for each job, in processes of one thread each, and yield the answers as they come."""
+def check_workers(workers: int) -> int:
+    """Return the number of processes, or say what is wrong with it."""
     if workers < 1:
         raise SettingError(f"workers = {workers} is not allowed; give at least 1")
+    return workers
+
+
+def side_by_side(function: Callable[[Job], Answer], jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
+    """Call a function for each job, in processes of one thread each, and yield the answers as they come."""
+    check_workers(workers)
     if workers == 1 or len(jobs) <= 1:
         yield from map(function, jobs)
         return

@@ -9,7 +9,12 @@ For one decision `u` in state `s` that took `e` steps with task reward `G` and l
     Q^k[s, u] ← (1 - α) Q^k[s, u] + α (G^k + γ^e Q^k[s', argmax^k(s')]),   k = 0, 1, ..., K-1
 
 where `argmax^k` is the lexicographic argmax over objectives `0..k`, so that `Q^0` is maximised and `Q^1` follows the
-decision that Lex-Argmax would take. `Q^0` is written before `Q^1` bootstraps, which shows where `s' = s`.
+decision that Lex-Argmax would take. `Q^0` is written before `Q^1` bootstraps, which shows where `s' = s`. So it is
+printed; `bootstrap="lexicographic"` lets every objective follow Lex-Argmax, and that is what the paper's numbers show.
+The difference: a decision within the slack of the best that is never taken keeps what is left of its optimistic initial
+value. Under the maximum this goes upstream, a little at every state, until it exceeds the slack and the longest
+wait, which jumps over those states and is exact, is ruled out.
+
 Beyond the paper, and off unless asked for:
 
 - **sub-wait learning**: a wait of w steps passes through w+1 states; every pair of them as far apart as some wait is
@@ -56,6 +61,8 @@ class QSettings:
     """σ: how far from the best a decision may be in one objective and still be judged by the next."""
     initial: float = 0.0
     """Initial value of every entry of Q."""
+    bootstrap: Literal["max", "lexicographic"] = "max"
+    """What the task value bootstraps on: the maximum, as printed, or the decision that Lex-Argmax takes."""
     ties: Literal["first", "random"] = "first"
     """Among equally good decisions take the lowest index, or any one while learning (a policy takes the lowest)."""
     bootstrap_on_truncation: bool = True
@@ -76,6 +83,7 @@ class QSettings:
             "schedule": self.schedule >= 1,
             "slack": self.slack >= 0.0,
             "initial": bool(np.isfinite(self.initial)),
+            "bootstrap": self.bootstrap in ("max", "lexicographic"),
             "ties": self.ties in ("first", "random"),
         }
         for name, fine in checks.items():
@@ -83,8 +91,8 @@ class QSettings:
                 raise SettingError(f"{name} = {getattr(self, name)!r} is not allowed; see letitcook.QSettings")
 
 
-PAPER = QSettings()
-"""The paper's table of LQ-learning hyperparameters."""
+PAPER = QSettings(bootstrap="lexicographic")
+"""The paper's table of LQ-learning hyperparameters, and what it leaves open as its results show it."""
 EXACT = QSettings(alpha=1.0, sub_waits=True, backward_replay=True)
 """Beyond the paper: deterministic transitions need no averaging, and every episode is used to the full."""
 EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, sub_waits=True)
@@ -133,6 +141,7 @@ class _Rule(NamedTuple):
     epsilon_end: float
     schedule: float
     slack: float
+    follow: bool
     random_ties: bool
     bootstrap_on_truncation: bool
     sub_waits: bool
@@ -217,6 +226,7 @@ class QLearner:
             epsilon_end=float(s.epsilon if s.epsilon_end is None else s.epsilon_end),
             schedule=float(s.schedule),
             slack=float(s.slack),
+            follow=s.bootstrap == "lexicographic",
             random_ties=s.ties == "random",
             bootstrap_on_truncation=s.bootstrap_on_truncation,
             sub_waits=s.sub_waits,
@@ -239,7 +249,7 @@ class QLearner:
         self._memory.clock[STATE] = tables.start_state[start]
 
     @property
-    def Q(self) -> NDArray[np.float64]:
+    def Q(self) -> NDArray[np.float64]:  # noqa: N802 (the paper's name)
         """The values, `(rows, K, decisions)`, without the end's."""
         return self._memory.Q[:-1]
 
@@ -324,7 +334,7 @@ def _cumulative(probability: NDArray[np.float64], offsets: NDArray[np.int64]) ->
     """Return the running sums of each action's outcomes; the last one is exactly 1."""
     total = np.concatenate([[0.0], np.cumsum(probability)])
     counts = np.diff(offsets)
-    cumulative = total[1:] - np.repeat(total[offsets[:-1]], counts)
+    cumulative: NDArray[np.float64] = total[1:] - np.repeat(total[offsets[:-1]], counts)
     cumulative[offsets[1:] - 1] = 1.0
     return cumulative
 
@@ -340,7 +350,7 @@ def _learn(world: _World, rule: _Rule, weights: NDArray[np.float64], memory: _Me
     steps, s, t, n = clock[STEPS], clock[STATE], clock[TIME], clock[TAKEN]
     alpha, epsilon = rule.alpha, rule.epsilon
     moving = rule.alpha != rule.alpha_end or rule.epsilon != rule.epsilon_end
-    greedy = _look(Q, rows[s], rule.slack, value, bar)
+    greedy = _look(Q, rows[s], rule.slack, rule.follow, value, bar)
     while steps < until:
         if moving:
             progress = min(1.0, steps / rule.schedule)
@@ -366,7 +376,9 @@ def _learn(world: _World, rule: _Rule, weights: NDArray[np.float64], memory: _Me
             path[t] = s
         # update Q0[s, u], then Q1[s, u]
         if rule.sub_waits and actions[u] == rule.wait:
-            _learn_sub_waits(Q, visits, weights, rows, durations, actions, path, rewards, value, bar, rule, u, begun, t, alpha)
+            _learn_sub_waits(
+                Q, visits, weights, rows, durations, actions, path, rewards, value, bar, rule, u, begun, t, alpha
+            )
         greedy = _update(Q, visits, weights, rows, path, rewards, value, bar, rule, u, begun, t, alpha)
         # s ← s', t ← t + elapsed
         steps += t - begun
@@ -374,10 +386,25 @@ def _learn(world: _World, rule: _Rule, weights: NDArray[np.float64], memory: _Me
         n += 1
         if s == end or t >= H:
             if rule.backward_replay:
-                _replay(Q, visits, weights, rows, durations, actions, path, rewards, value, bar, rule, taken[:, :n], t, alpha)
+                _replay(
+                    Q,
+                    visits,
+                    weights,
+                    rows,
+                    durations,
+                    actions,
+                    path,
+                    rewards,
+                    value,
+                    bar,
+                    rule,
+                    taken[:, :n],
+                    t,
+                    alpha,
+                )
             s, t, n = world.start_state[_draw(world.start_cumulative, 0, len(world.start_state), rng)], 0, 0
             clock[EPISODES] += 1
-            greedy = _look(Q, rows[s], rule.slack, value, bar)
+            greedy = _look(Q, rows[s], rule.slack, rule.follow, value, bar)
     clock[STEPS], clock[STATE], clock[TIME], clock[TAKEN] = steps, s, t, n
 
 
@@ -411,7 +438,7 @@ def _update(
     greedy = 0
     for k in range(Q.shape[1] + 1):
         if k == 0 or s == s_after:  # where s' = s, the row has just been written
-            greedy = _look(Q, s_after, rule.slack, value, bar)
+            greedy = _look(Q, s_after, rule.slack, rule.follow, value, bar)
         if k < Q.shape[1]:
             target = weights[k, 0] * G - weights[k, 1] + discount * value[k]
             Q[s, k, u] = (1.0 - alpha) * Q[s, k, u] + alpha * target
@@ -437,14 +464,14 @@ def _learn_sub_waits(
     alpha: float,
 ) -> None:
     """Learn from every shorter wait inside the wait `u`, which lasted from time `t` to `until`, last ones first."""
-    terminated = path[until] == len(rows) - 1
+    # Which ones are inside is a matter of the plan, not of how it went: to count those that the episode's end cut
+    # only when it did come (or only when it did not) would favour one outcome of a random world over the others.
+    planned = min(t + durations[u], rule.horizon)
     for i in range(until - 1, t - 1, -1):
         for v in range(len(durations)):
             j = i + durations[v]
-            if terminated:  # the end cuts a longer wait too
-                j = min(j, until)
-            if actions[v] == rule.wait and j <= until and not (i == t and v == u):
-                _update(Q, visits, weights, rows, path, rewards, value, bar, rule, v, i, j, alpha)
+            if actions[v] == rule.wait and j <= planned and not (i == t and v == u):
+                _update(Q, visits, weights, rows, path, rewards, value, bar, rule, v, i, min(j, until), alpha)
 
 
 @compiled
@@ -468,14 +495,16 @@ def _replay(
     for n in range(taken.shape[1] - 1, -1, -1):
         u, t = taken[0, n], taken[1, n]
         if rule.sub_waits and actions[u] == rule.wait:
-            _learn_sub_waits(Q, visits, weights, rows, durations, actions, path, rewards, value, bar, rule, u, t, until, alpha)
+            _learn_sub_waits(
+                Q, visits, weights, rows, durations, actions, path, rewards, value, bar, rule, u, t, until, alpha
+            )
         _update(Q, visits, weights, rows, path, rewards, value, bar, rule, u, t, until, alpha)
         until = t
 
 
 @inlined
 def _look(
-    Q: NDArray[np.float64], row: int, slack: float, value: NDArray[np.float64], bar: NDArray[np.float64]
+    Q: NDArray[np.float64], row: int, slack: float, follow: bool, value: NDArray[np.float64], bar: NDArray[np.float64]
 ) -> int:
     """Lex-Argmax of one row, ties to the lowest index; `value[k]` becomes what the row is worth to objective k."""
     # Selections instead of branches: which decision is best is what a processor cannot predict.
@@ -497,6 +526,9 @@ def _look(
             best = Q[row, k, u] if better else best
             choice = u if better else choice
         value[k] = best
+    if follow:
+        for k in range(K - 1):
+            value[k] = Q[row, k, choice]
     return choice
 
 
@@ -541,7 +573,7 @@ def _evaluate(
         s = world.start_state[_draw(world.start_cumulative, 0, len(world.start_state), rng)]
         t = 0
         while t < world.horizon and s != end:
-            u = _look(Q, world.rows[s], slack, value, bar)
+            u = _look(Q, world.rows[s], slack, False, value, bar)
             results[n, 2] += 1
             results[n, 3] += u == 0
             last = min(t + world.durations[u], world.horizon)
@@ -561,5 +593,5 @@ def _greedy_table(Q: NDArray[np.float64], slack: float) -> NDArray[np.int64]:
     value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
     table = np.empty(len(Q), dtype=np.int64)
     for row in range(len(Q)):
-        table[row] = _look(Q, row, slack, value, bar)
+        table[row] = _look(Q, row, slack, False, value, bar)
     return table

@@ -186,9 +186,7 @@ def _search(env: Any, n_actions: int, limit: int, name: str) -> Tables:
     )
 
 
-Model = tuple[
-    Iterable[tuple[float, Hashable]], Callable[[Any, int], Iterable[Outcome]], Callable[[Any], Any]
-]
+Model = tuple[Iterable[tuple[float, Hashable]], Callable[[Any, int], Iterable[Outcome]], Callable[[Any], Any]]
 
 
 def _model(env: Any, name: str) -> Model:

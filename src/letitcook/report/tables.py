@@ -13,18 +13,18 @@ from letitcook.report.compare import Comparison
 
 LEGEND = (
     "length/queries; ± is one standard deviation over seeds. "
-    "[green]green[/]: every seed at the exact optimum; [yellow]yellow[/]: worse in length than the paper by more than a step."
+    "[green]green[/]: every seed at the exact optimum; [yellow]yellow[/]: longer than the paper's by more than a step."
 )
 
 
 def tasks_table(tasks: Iterable[Task]) -> Table:
     """Return the tasks as a table."""
     table = Table(box=box.SIMPLE_HEAD)
-    for name in ("task", "what", "actions", "waits of", "horizon", "environment"):
-        table.add_column(name, no_wrap=name in ("task", "environment"))
+    for name in ("task", "what", "waits of", "horizon"):
+        table.add_column(name, no_wrap=name == "task", overflow="fold")
     for task in tasks:
         waits = ", ".join(str(d) for d in task.durations)
-        table.add_row(task.name, task.summary, str(len(task.actions)), waits, str(task.horizon), task.env_id)
+        table.add_row(task.name, f"{task.summary}\n[dim]{task.env_id}[/]", waits, str(task.horizon))
     return table
 
 
@@ -33,13 +33,13 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     tables = []
     for (task, mode), group in groupby(comparisons, key=lambda c: (c.row.task, c.row.mode)):
         title = f"{task}, {'from scratch' if mode == 'scratch' else 'around its base policy'}"
-        table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for name in ("method", "λ", "seeds", "ours", "paper", "exact"):
-            table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
+            table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True, min_width=5)
         for c in group:
             paper = c.paper
             table.add_row(
-                c.row.method,
+                "lexicogr." if c.row.method == "lexicographic" else c.row.method,
                 "" if c.row.lam is None else f"{c.row.lam:g}",
                 str(c.seeds),
                 f"[{_style(c)}]{_pair(c.length, c.length_sd, c.queries, c.queries_sd)}[/]",

@@ -2,12 +2,8 @@
 
 import pytest
 
-pytestmark = pytest.mark.overcooked
-
-pytest.importorskip("overcooked_ai_py", reason="needs the extra letitcook[overcooked]")
-
-from letitcook.envs.cook import ACTIONS, INTERACT, LAYOUT, MOVES, START, STAY, CookEnv, State  # noqa: E402
-from letitcook.envs.overcooked import OvercookedKitchen  # noqa: E402
+from letitcook.envs.cook import ACTIONS, INTERACT, LAYOUT, MOVES, START, STAY, CookEnv, State
+from letitcook.envs.overcooked import OvercookedKitchen
 
 KITCHENS = {
     "cook": ({"cook_time": 18, "soups": 1}, 7_668),

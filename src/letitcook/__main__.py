@@ -1,0 +1,5 @@
+"""`python -m letitcook`."""
+
+from letitcook.cli import main
+
+main()

@@ -1,0 +1,205 @@
+"""Slow, obvious twins of the fast code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from letitcook.finite.q_learning import QSettings
+from letitcook.finite.tables import Tables
+from letitcook.wmdp import Decisions
+
+GOLDEN = 0x9E3779B97F4A7C15
+MASK = 2**64 - 1
+
+
+class SplitMix64:
+    """The published generator, on Python's whole numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+
+    def bits(self) -> int:
+        self.state = (self.state + GOLDEN) & MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        return z ^ (z >> 31)
+
+    def float(self) -> float:
+        return (self.bits() >> 11) / 2**53
+
+    def below(self, n: int) -> int:
+        return int(self.float() * n)
+
+
+def lex_argmax(q: list[list[float]], slack: float) -> int:
+    """Lex-Argmax as the paper prints it: the admissible set, then the argmax; ties to the lowest index."""
+    admissible = list(range(len(q[0])))
+    for k, row in enumerate(q):
+        best = max(row[u] for u in admissible)
+        if k == len(q) - 1:
+            return next(u for u in admissible if row[u] == best)
+        admissible = [u for u in admissible if row[u] >= best - slack]
+    raise AssertionError
+
+
+class World:
+    """Stepping through tables, drawing outcomes as the kernel does."""
+
+    def __init__(self, tables: Tables, rng: SplitMix64) -> None:
+        self.tables, self.rng = tables, rng
+
+    def draw(self, probabilities: list[float]) -> int:
+        if len(probabilities) == 1:
+            return 0
+        x = self.rng.float()
+        total = 0.0
+        for i, p in enumerate(probabilities[:-1]):
+            total += p
+            if x < total:
+                return i
+        return len(probabilities) - 1
+
+    def reset(self) -> int:
+        return int(self.tables.start_state[self.draw(self.tables.start_probability.tolist())])
+
+    def step(self, s: int, a: int) -> tuple[int, float]:
+        t = self.tables
+        span = slice(t.offsets[s * t.n_actions + a], t.offsets[s * t.n_actions + a + 1])
+        i = self.draw(t.probability[span].tolist())
+        return int(t.next_state[span][i]), float(t.reward[span][i])
+
+
+def lq_learning(
+    tables: Tables, decisions: Decisions, H: int, weights: Any, settings: QSettings, steps: int, seed: int
+) -> np.ndarray:
+    """Algorithm 1, literally, with the same random numbers as the kernel: Q as `(states, K, decisions)`."""
+    assert tables.fully_observed
+    rng = SplitMix64(seed)
+    world = World(tables, rng)
+    K, n = len(weights), decisions.n
+    Q = [[[float(settings.initial)] * n for _ in range(K)] for _ in range(tables.n_states)]
+    Q.append([[0.0] * n for _ in range(K)])  # the end is worth nothing
+    visits: dict[tuple[int, int], int] = {}
+    done = 0
+    s = world.reset()
+    while True:
+        t = 0
+        path, rewards, taken = [s], [], []
+
+        def update(
+            i: int, j: int, u: int, alpha: float, path: list[int] = path, rewards: list[float] = rewards
+        ) -> None:
+            G, discount = 0.0, 1.0
+            for r in rewards[i:j]:
+                G += discount * r
+                discount *= settings.gamma
+            if j == H and not settings.bootstrap_on_truncation:
+                discount = 0.0
+            before, after = path[i], path[j]
+            if settings.visit_power > 0:
+                visits[before, u] = visits.get((before, u), 0) + 1
+                alpha = alpha / visits[before, u] ** settings.visit_power
+            for k in range(K):
+                seen = Q[after] if settings.bootstrap == "lexicographic" else Q[after][: k + 1]
+                v = lex_argmax(seen, settings.slack)
+                target = weights[k][0] * G - weights[k][1] + discount * Q[after][k][v]
+                Q[before][k][u] = (1.0 - alpha) * Q[before][k][u] + alpha * target
+
+        def learn(i: int, j: int, u: int, alpha: float, update: Any = update) -> None:
+            waits = [v for v in range(n) if decisions.actions_of[v] == decisions.wait]
+            if settings.sub_waits and u in waits:
+                planned = min(i + int(decisions.durations_of[u]), H)
+                for a in range(j - 1, i - 1, -1):
+                    for v in waits:
+                        b = a + int(decisions.durations_of[v])
+                        if b <= planned and (a, v) != (i, u):
+                            update(a, min(b, j), v, alpha)
+            update(i, j, u, alpha)
+
+        while t < H and s != tables.end:
+            if done >= steps:
+                return np.array(Q[:-1])
+            progress = min(1.0, done / settings.schedule)
+            alpha, epsilon = settings.alpha, settings.epsilon
+            if settings.alpha_end is not None:
+                alpha = settings.alpha + progress * (settings.alpha_end - settings.alpha)
+            if settings.epsilon_end is not None:
+                epsilon = settings.epsilon + progress * (settings.epsilon_end - settings.epsilon)
+            explore = rng.float() < epsilon
+            if explore:
+                u = rng.below(n)
+            else:
+                u = lex_argmax(Q[s], settings.slack)
+                if settings.ties == "random":
+                    u = random_tie(Q[s], u, settings.slack, rng)
+            begun = t
+            for _ in range(int(decisions.durations_of[u])):
+                if t >= H or s == tables.end:
+                    break
+                s, r = world.step(s, int(decisions.actions_of[u]))
+                rewards.append(r)
+                t += 1
+                path.append(s)
+            taken.append((begun, t, u))
+            learn(begun, t, u, alpha)
+            done += t - begun
+        if settings.backward_replay:
+            for begun, ended, u in reversed(taken):
+                learn(begun, ended, u, alpha)
+        s = world.reset()
+
+
+def random_tie(q: list[list[float]], choice: int, slack: float, rng: SplitMix64) -> int:
+    """Any of the decisions that are as good as `choice`, by reservoir sampling."""
+    admissible = list(range(len(q[0])))
+    for row in q[:-1]:
+        best = max(row[u] for u in admissible)
+        admissible = [u for u in admissible if row[u] >= best - slack]
+    equal = [u for u in admissible if q[-1][u] == q[-1][choice]]
+    picked = equal[0]
+    for found, u in enumerate(equal[1:], start=2):
+        if rng.below(found) == 0:
+            picked = u
+    return picked
+
+
+def plan_value(tables: Tables, decisions: Decisions, H: int, better: Any) -> tuple[float, float]:
+    """Return the best expected `(J0, J1)` by plain recursion over (time, state)."""
+    memo: dict[tuple[int, int], tuple[float, float]] = {}
+
+    def outcomes(s: int, a: int) -> list[tuple[float, int, float]]:
+        row = s * tables.n_actions + a
+        span = range(int(tables.offsets[row]), int(tables.offsets[row + 1]))
+        return [(float(tables.probability[i]), int(tables.next_state[i]), float(tables.reward[i])) for i in span]
+
+    def committed(t: int, s: int, left: int) -> tuple[float, float]:
+        if s == tables.end or t == H:
+            return 0.0, 0.0
+        if left == 0:
+            return value(t, s)
+        parts = [(p, r, committed(t + 1, after, left - 1)) for p, after, r in outcomes(s, decisions.wait)]
+        return sum(p * (r + v[0]) for p, r, v in parts), sum(p * v[1] for p, _, v in parts)
+
+    def value(t: int, s: int) -> tuple[float, float]:
+        if s == tables.end or t == H:
+            return 0.0, 0.0
+        if (t, s) not in memo:
+            best = None
+            for u in range(decisions.n):
+                if u < len(decisions.actions):
+                    parts = [(p, r, value(t + 1, after)) for p, after, r in outcomes(s, u)]
+                    here = sum(p * (r + v[0]) for p, r, v in parts), sum(p * v[1] for p, _, v in parts)
+                else:
+                    here = committed(t, s, int(decisions.durations_of[u]))
+                here = here[0], here[1] - 1.0
+                if best is None or better(here, best):
+                    best = here
+            assert best is not None
+            memo[t, s] = best
+        return memo[t, s]
+
+    starts = list(zip(tables.start_probability.tolist(), tables.start_state.tolist(), strict=True))
+    return tuple(sum(p * value(0, s)[k] for p, s in starts) for k in range(2))  # type: ignore[return-value]

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from letitcook import cli
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """Run the command line in this process; returns exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["letitcook", *arguments])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def as_json(result: tuple[int, str, str]) -> dict[str, Any]:
+    code, out, err = result
+    assert code == 0, err
+    facts: dict[str, Any] = json.loads(out)
+    return facts
+
+
+def test_tasks(call: Any) -> None:
+    code, out, _ = call("tasks")
+    assert code == 0
+    assert all(name in out for name in ("cook", "cook-longer", "cook-twice", "coffee"))
+    assert as_json(call("tasks", "--json"))["tasks"][0]["durations"] == [5, 15]
+
+
+def test_plan(call: Any) -> None:
+    facts = as_json(call("plan", "cook", "--json"))
+    assert (facts["task"], facts["mode"], facts["objective"]) == ("cook", "scratch", "lexicographic")
+    assert (facts["length"], facts["queries"], facts["states"], len(facts["decisions"])) == (33, 25, 1279, 25)
+    facts = as_json(call("plan", "coffee", "--mode", "wrap", "--objective", "scalar", "--lambda", "5", "--json"))
+    assert (facts["length"], facts["queries"]) == (60, 34)
+    facts = as_json(call("plan", "cook", "--horizon", "7", "--durations", "3,7", "--objective", "task", "--json"))
+    assert facts["length"] == 7
+    _, out, _ = call("plan", "cook")
+    assert "wait 5 ×2" in out
+
+
+def test_train_evaluate(call: Any, tmp_path: Path) -> None:
+    arguments = ("--mode", "wrap", "--preset", "exact", "--steps", "50000", "--seed", "1", "--out", "run", "--json")
+    facts = as_json(call("train", "coffee", *arguments))
+    assert (facts["length"], facts["queries"]) == (54, 36)
+    assert facts["best_step"] <= facts["steps"]
+    assert facts["seconds"] > 0
+    assert facts["steps_per_second"] == pytest.approx(facts["steps"] / facts["seconds"])
+    played = as_json(call("evaluate", "run", "--episodes", "2", "--json"))
+    assert (played["length"], played["queries"], played["episodes"]) == (54, 36, 2)
+    assert 31 <= played["base_queries"] <= 34  # the idle steps outside the long waits may be base or wait
+    code, out, _ = call("evaluate", "run", "--episodes", "1")
+    assert code == 0
+    assert "in waits of 15" in out
+    inter = as_json(call("interleave", "coffee", "--run", "run", "--json"))
+    assert inter["interleaved"]["length"] == 45
+
+
+def test_train_prints_for_people(call: Any) -> None:
+    code, out, _ = call("train", "cook", "--mode", "wrap", "--method", "scalar", "--lambda", "0.1", "--steps", "20000")
+    assert code == 0
+    assert "length/queries" in out
+    assert "exact optimum 53/39" in out
+
+
+def test_interleave(call: Any) -> None:
+    facts = as_json(call("interleave", "coffee", "--json"))
+    assert facts["base"] == {"length": 54, "queries": 54}
+    assert facts["wrapper"] == {"length": 54, "queries": 36}
+    assert facts["interleaved"]["length"] == 45
+    assert facts["fills"] == [{"time": 25, "wait": 15, "task": "fetch-sugar", "steps": 15}]
+    code, out, _ = call("interleave", "coffee")
+    assert code == 0
+    assert "fetch-sugar (15 steps) in a wait of 15" in out
+
+
+def test_reproduce(call: Any, tmp_path: Path) -> None:
+    code, out, err = call("reproduce", "--suite", "smoke", "--steps", "2000", "--workers", "1", "--out", "res")
+    assert code == 0, err
+    assert "cook, from scratch" in out
+    runs, table = pl.read_csv(tmp_path / "res" / "runs.csv"), pl.read_csv(tmp_path / "res" / "comparison.csv")
+    assert table.height == runs.height
+    assert table["exact_length"].null_count() == 0
+    before = (tmp_path / "res" / "runs.csv").read_bytes()
+    facts = as_json(
+        call("reproduce", "--suite", "smoke", "--steps", "2000", "--workers", "1", "--out", "res", "--json")
+    )
+    assert facts["runs"] == runs.height
+    assert (tmp_path / "res" / "runs.csv").read_bytes() == before
+
+
+BAD = {
+    "unknown task": (("plan", "cofee"), "Did you mean 'coffee'"),
+    "unknown task, train": (("train", "coook"), "Did you mean 'cook'"),
+    "empty durations": (("plan", "cook", "--durations", ""), "durations are empty"),
+    "unsorted durations": (("plan", "cook", "--durations", "15,5"), "write them as 5,15"),
+    "durations below two": (("plan", "cook", "--durations", "1,5"), "below 2"),
+    "durations not whole": (("plan", "cook", "--durations", "2.5"), "not a whole number"),
+    "durations not numbers": (("train", "cook", "--durations", "two"), "not a whole number"),
+    "negative λ": (("plan", "cook", "--objective", "scalar", "--lambda", "-1"), "λ = -1 is not allowed"),
+    "λ missing": (("train", "cook", "--method", "scalar"), "needs a λ"),
+    "λ without scalar": (("train", "cook", "--lambda", "1"), "leave it out"),
+    "unknown objective": (("plan", "cook", "--objective", "lex"), "no objective named 'lex'"),
+    "unknown method": (("train", "cook", "--method", "dqn"), "no method named 'dqn'"),
+    "unknown mode": (("train", "cook", "--mode", "wrapped"), "no mode named 'wrapped'"),
+    "unknown preset": (("train", "cook", "--preset", "fast"), "no preset named 'fast'"),
+    "wrapped vanilla": (("train", "cook", "--mode", "wrap", "--method", "vanilla"), "base policy itself"),
+    "no horizon": (("plan", "cook", "--horizon", "0"), "at least 1 primitive step"),
+    "horizon too long": (("plan", "cook", "--horizon", "1000000000"), "shorter horizon"),
+    "no steps": (("train", "cook", "--steps", "0"), "steps = 0"),
+    "no seeds": (("reproduce", "--seeds", "0"), "seeds = 0"),
+    "no workers": (("reproduce", "--workers", "0"), "workers = 0"),
+    "unknown suite": (("reproduce", "--suite", "all"), "no suite named 'all'"),
+    "no run": (("evaluate", "nowhere"), "manifest.json is missing"),
+    "no episodes": (("evaluate", "nowhere", "--episodes", "0"), "nowhere"),
+    "nothing to interleave": (("interleave", "cook"), "tasks that have: coffee"),
+    "unwritable out": (("train", "cook", "--steps", "100", "--out", "/proc/run"), "cannot be written"),
+    "unwritable out, sweep": (("reproduce", "--suite", "smoke", "--out", "/proc/run"), "cannot be written"),
+    "out below a file": (("train", "cook", "--steps", "100", "--out", "/dev/null/run"), "is not a folder"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_mistake_is_one_line_and_exit_code_two(call: Any, tmp_path: Path, case: str) -> None:
+    arguments, message = BAD[case]
+    code, out, err = call(*arguments)
+    assert code == 2
+    assert message in err
+    assert len(err.strip().splitlines()) == 1, err
+    assert "Traceback" not in err
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_holds_other_results_is_left_alone(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("notes")
+    for arguments in (("train", "cook", "--steps", "100"), ("reproduce", "--suite", "smoke")):
+        code, _, err = call(*arguments, "--out", "mine")
+        assert code == 2
+        assert "already holds other files" in err
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_every_command_shows_an_example(call: Any) -> None:
+    for command in ("tasks", "plan", "train", "evaluate", "interleave", "reproduce"):
+        code, out, _ = call(command, "--help")
+        assert code == 0
+        assert f"Example: letitcook {command}" in " ".join(out.split())
+
+
+def test_the_installed_command_and_its_version(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("letitcook")
+    result = subprocess.run(
+        [command, "--version"], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"}
+    )
+    assert result.stdout.strip()
+    again = subprocess.run(
+        [sys.executable, "-m", "letitcook", "plan", "nope"], capture_output=True, text=True, check=False
+    )
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "no task named 'nope'" in again.stderr

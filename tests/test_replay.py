@@ -1,0 +1,89 @@
+"""Replay of durative transitions."""
+
+import numpy as np
+
+from letitcook.deep.replay import FILLED, POSITION, draw, new_batch, new_replay, remember, remember_sub_wait
+from letitcook.kernels import seeded
+
+
+def vector(*values):
+    return np.array(values, dtype=np.float32)
+
+
+def filled(rows, n, **how):
+    replay = new_replay(rows, 2)
+    for i in range(n):
+        args = {"terminated": False, "truncated": False, **how}
+        remember(replay, vector(i, 0), i, -i, -1.0, 0.9, vector(i, 1), args["terminated"], args["truncated"])
+    return replay
+
+
+def test_the_ring_forgets_the_oldest():
+    replay = filled(rows=5, n=7)
+    assert replay.decision.tolist() == [5, 6, 2, 3, 4]
+    assert (replay.cursor[POSITION], replay.cursor[FILLED]) == (2, 5)
+
+
+def test_a_draw_returns_whole_rows_uniformly():
+    replay, batch = filled(rows=10, n=4), new_batch(8000, 2)
+    draw(replay, batch, 8000, True, seeded(0))
+    counts = np.bincount(batch.decision)
+    assert len(counts) == 4
+    assert np.abs(counts / 8000 - 0.25).max() < 0.03
+    np.testing.assert_array_equal(batch.observation[:, 0], batch.decision)
+    np.testing.assert_array_equal(batch.next_observation[:, 0], batch.decision)
+    np.testing.assert_array_equal(batch.next_observation[:, 1], 1)
+    np.testing.assert_array_equal(batch.reward, np.stack([-batch.decision, np.full(8000, -1)], axis=1))
+    np.testing.assert_allclose(batch.discount, 0.9)
+
+
+def test_what_comes_after_the_end_is_worth_nothing():
+    for how, bootstrap, expected in (
+        ({"terminated": True}, True, 0.0),
+        ({"terminated": True}, False, 0.0),
+        ({"truncated": True}, True, 0.9),
+        ({"truncated": True}, False, 0.0),
+    ):
+        replay, batch = filled(4, 4, **how), new_batch(20, 2)
+        draw(replay, batch, 20, bootstrap, seeded(0))
+        np.testing.assert_allclose(batch.discount, expected)
+
+
+def sub_waits(elapsed, ended, truncated, n=3000):
+    """Sub-waits of a wait through the states 0, 1, 2, ...; the reward of the step from i is i + 1."""
+    replay, rng = new_replay(n, 1), seeded(1)
+    path = np.arange(20, dtype=np.float32)[:, None]
+    rewards = np.arange(1.0, 20.0)
+    waits, durations = np.array([1, 3, 4]), np.array([1, 1, 1, 2, 4])
+    for _ in range(n):
+        remember_sub_wait(replay, path, rewards, elapsed, ended, truncated, 0.5, waits, durations, rng)
+    return [
+        (int(replay.observation[i, 0]), int(replay.decision[i]), int(replay.next_observation[i, 0]), i)
+        for i in range(replay.cursor[FILLED])
+    ], replay
+
+
+def test_sub_waits_are_all_the_shorter_waits_that_were_lived():
+    rows, replay = sub_waits(elapsed=4, ended=False, truncated=False)
+    lived = {(a, u, b) for a, u, b, _ in rows}
+    ones = {(a, 1, a + 1) for a in range(4)}
+    assert lived == ones | {(a, 3, a + 2) for a in range(3)} | {(0, 4, 4)}
+    for a, _, b, i in rows:
+        assert replay.discount[i] == np.float32(0.5 ** (b - a))
+        assert np.isclose(replay.reward[i, 0], sum(0.5 ** (t - a) * (t + 1) for t in range(a, b)))
+        assert replay.reward[i, 1] == -1.0
+    assert not replay.terminated.any()
+    assert not replay.truncated.any()
+
+
+def test_an_end_cuts_sub_waits_short():
+    rows, replay = sub_waits(elapsed=3, ended=True, truncated=False)
+    lived = {(a, u, b) for a, u, b, _ in rows}
+    assert {(2, 4, 3), (2, 3, 3), (0, 4, 3)} <= lived
+    for _, _, b, i in rows:
+        assert replay.terminated[i] == (b == 3)
+        assert not replay.truncated[i]
+    rows, replay = sub_waits(elapsed=3, ended=True, truncated=True)
+    for _, _, b, i in rows:
+        assert replay.truncated[i] == (b == 3)
+        assert not replay.terminated[i]
