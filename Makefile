@@ -1,6 +1,7 @@
 # Everything that a fresh machine needs: Python 3.11 or newer, and make.
 PYTHON ?= python3
 VENV := .venv
+comma := ,
 OUT := results/discrete
 PIP_INSTALL := pip install --quiet --disable-pip-version-check
 # Each environment is made anew when the requirements change; the stamp says that it is complete.
@@ -49,13 +50,12 @@ $(VENV)/.installed-test: pyproject.toml
 	$(call environment,$(VENV),-e '.[test]',test)
 
 .venv-overcooked/.installed-overcooked: pyproject.toml
-	$(call environment,.venv-overcooked,-e '.[test,overcooked]',overcooked)
+	$(call environment,.venv-overcooked,-e '.[test$(comma)overcooked]',overcooked)
 
 # PyTorch first and by itself: the bound picks a CPU build where one is offered.
 .venv-torch/.installed-torch: pyproject.toml
 	$(call environment,.venv-torch,-e '.[test$(comma)torch$(comma)peers]',torch)
 
-comma := ,
 
 clean:
 	rm -rf .venv .venv-overcooked .venv-torch .pytest_cache .mypy_cache .ruff_cache

@@ -12,19 +12,20 @@ import typer
 from rich.console import Console
 
 import letitcook
+from letitcook.deep.policy import NetworkPolicy
 from letitcook.envs import TASKS, task_named
 from letitcook.errors import LetItCookError, SettingError
 from letitcook.evaluate import evaluate as evaluate_policy
 from letitcook.evaluate import rollout
 from letitcook.experiments import sweep as sweeps
-from letitcook.experiments.suites import Row, Run, suite
-from letitcook.files import check_output
+from letitcook.experiments.suites import Row, Run, base_of, default_steps, suite
+from letitcook.files import check_output, remove_run
 from letitcook.finite.plan import plan as plan_env
 from letitcook.interleaving import interleave as interleave_policy
 from letitcook.progress import pair, short, sweep_lines, working
 from letitcook.report.compare import compare, write_results
 from letitcook.report.tables import LEGEND, comparison_tables, tasks_table
-from letitcook.train import STEPS, learn, load, objective_of
+from letitcook.train import Learned, check_steps, load, run_until_stopped
 from letitcook.wrapping import make
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -103,23 +104,39 @@ def train(
     lam: LambdaOption = None,
     mode: ModeOption = "scratch",
     seed: SeedOption = 0,
-    steps: Annotated[int, typer.Option(help="Primitive steps")] = STEPS,
-    preset: Annotated[str, typer.Option(help="paper, or exact: beyond the paper, in fewer steps")] = "paper",
+    steps: Annotated[int | None, typer.Option(help="Primitive steps; the paper's if not given")] = None,
+    preset: Annotated[str, typer.Option(help="paper, or exact: beyond the paper, for finite tasks")] = "paper",
     durations: DurationsOption = None,
+    base_dir: Annotated[
+        Path | None, typer.Option("--base", help="A vanilla run to wrap; trained and kept if not given")
+    ] = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Folder for the run; it must not exist yet")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in --out")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Learn where and how long to wait in a task.
 
+    Ctrl-C stops the run after its next evaluation and keeps what it has; --resume goes on from there.
+
     Example: letitcook train cook --preset exact --steps 1000000 --out my-run
     """
-    Run(Row(task, mode, method, lam), seed)
-    if out_dir is not None:
+    run = Run(Row(task, mode, method, lam), seed, check_steps(default_steps(task) if steps is None else steps), preset)
+    folder = out_dir or Path(run.id.replace("/", "-") + "-stopped")
+    stopped = _stopped_run(out_dir) if resume else None
+    if stopped is None and out_dir is not None:
         check_output(out_dir)
-    env = make(task, mode=mode, durations=_durations(durations))
-    learned = learn(env, method, lam, steps, seed, preset, progress=True)
-    if out_dir is not None:
-        learned.save(out_dir)
+    waits = _durations(durations)
+    base = _base_policy(run, base_dir)
+    with working("preparing (the first run compiles its kernels)"):
+        training = sweeps.training_of(run, base, waits)
+    if stopped is not None:
+        training.resume(stopped)
+    ended = run_until_stopped(training, run.steps, keep=folder)
+    learned = training.result() if ended else training.stopped()
+    if out_dir is not None or not ended:
+        if stopped is not None:
+            remove_run(folder)
+        learned.save(folder)
     facts = {
         "task": task,
         "mode": mode,
@@ -127,25 +144,51 @@ def train(
         "lambda": lam,
         "seed": seed,
         "preset": preset,
+        "finished": ended,
         "length": learned.length,
         "queries": learned.queries,
+        "task_return": learned.task_return,
+        "base_queries": learned.fresh.base_queries,
         "best_step": learned.best.step,
         "steps": learned.steps,
         "seconds": learned.seconds,
         "steps_per_second": learned.steps / learned.seconds,
-        "out": None if out_dir is None else str(out_dir),
+        "out": str(folder) if out_dir is not None or not ended else None,
     }
     if as_json:
         _print_json(facts)
         return
-    rate = short(learned.steps / learned.seconds)
-    best = plan_env(env, objective=objective_of(method, lam).name, lam=lam) if method != "vanilla" else None
     out.print(f"[bold]{task}[/], {mode}, {method}: length/queries [bold]{pair(learned)}[/]", highlight=False)
-    if best is not None:
-        out.print(f"  exact optimum {pair(best)}", highlight=False)
+    if task_named(task).finite and waits is None:
+        best = sweeps.exact(run.row)
+        out.print(f"  exact optimum {best.length:g}/{'any' if best.queries is None else f'{best.queries:g}'}")
+    rate = short(learned.steps / learned.seconds)
     out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
-    if out_dir is not None:
-        out.print(f"  saved in {out_dir}; see: letitcook evaluate {out_dir}", highlight=False)
+    if not ended:
+        out.print(f"  stopped; go on with: letitcook train {task} ... --out {folder} --resume", highlight=False)
+    elif out_dir is not None:
+        out.print(f"  saved in {folder}; see: letitcook evaluate {folder}", highlight=False)
+
+
+def _stopped_run(folder: Path | None) -> Learned:
+    if folder is None:
+        raise SettingError("--resume needs the folder of the stopped run; give it with --out")
+    return load(folder)
+
+
+def _base_policy(run: Run, folder: Path | None) -> NetworkPolicy | None:
+    """Return the network that a run wraps: the one given, or one that is trained once and kept."""
+    if base_of(run) is None:
+        if folder is not None:
+            raise SettingError(f"--base goes with --mode wrap of a task with networks, not with {run.row.id}")
+        return None
+    if folder is None:
+        with working(f"training the base policy of {run.row.task}, seed {run.seed}, once; it is kept"):
+            folder = sweeps.kept_base(run)
+    policy = load(folder).policy
+    if not isinstance(policy, NetworkPolicy):
+        raise SettingError(f"{folder} does not hold a network; give a vanilla run of {run.row.task}")
+    return policy
 
 
 @app.command()
@@ -163,7 +206,7 @@ def evaluate(
     about = run.about
     if about.get("task") is None:
         raise SettingError(f"{run_dir} was not trained on one of letitcook's tasks; use letitcook.evaluate in Python")
-    env = make(about["task"], mode=about["mode"], durations=about["decisions"]["durations"])
+    env = sweeps.env_of(about["task"], about["mode"], run.base, about["decisions"]["durations"] or None)
     result = evaluate_policy(env, run.policy, episodes, seed)
     share = {str(duration): value for duration, value in result.wait_share.items()}
     facts = {"task": about["task"], "mode": about["mode"], "method": about["method"], **result.summary()}
@@ -216,7 +259,11 @@ def interleave(
 
 @app.command()
 def reproduce(
-    suite_name: Annotated[str, typer.Option("--suite", help="smoke or discrete")] = "discrete",
+    suite_name: Annotated[str, typer.Option("--suite", help="smoke, discrete, continuous or paper")] = "discrete",
+    rows: Annotated[
+        str | None,
+        typer.Option(help="Choose rows: methods, tasks or patterns, such as lexicographic,vanilla or pong/*"),
+    ] = None,
     seeds: Annotated[int | None, typer.Option(help="At most that many seeds a row; the paper's if not given")] = None,
     steps: Annotated[int | None, typer.Option(help="Primitive steps a run; the suite's if not given")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given")] = None,
@@ -229,14 +276,13 @@ def reproduce(
 
     Example: letitcook reproduce --suite discrete --out results/discrete
     """
-    runs = suite(suite_name, seeds, steps)
+    runs = suite(suite_name, seeds, steps, None if rows is None else [part.strip() for part in rows.split(",")])
     folder = out_dir or Path("results") / suite_name
     cores = sweeps.check_workers(workers if workers is not None else os.cpu_count() or 1)
     done = sweeps.open_output(folder, suite_name, runs)
     held = {result.run for result in done}
     with working("preparing (the first run compiles its kernels)"):
-        sweeps.exact(runs[0].row)
-        sweeps.carry_out(Run(runs[0].row, seed=0, steps=1))
+        sweeps.warm_up(runs)
     with sweep_lines(len(runs), sum(run.steps for run in runs), len(done), sum(r.run.steps for r in done)) as show:
         for result in sweeps.sweep([run for run in runs if run not in held], folder, cores):
             done.append(result)

@@ -78,6 +78,13 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}; choose another with --out") from error
 
 
+def remove_run(folder: Path) -> None:
+    """Remove a folder that `write_folder` made, files only; what else is in it stays."""
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file, whole or not at all."""
     draft = path.with_name(f".{path.name}-{os.getpid()}")
@@ -127,6 +134,15 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     except (OSError, SafetensorError, ValueError) as error:
         raise FileFormatError(f"{path} is missing or damaged ({error}); write it anew") from error
     return arrays
+
+
+def as_plain(data: Any) -> Any:
+    """Return data as JSON would give them back: tuples as lists.
+
+    >>> as_plain({"a": (1, 2)})
+    {'a': [1, 2]}
+    """
+    return json.loads(json.dumps(data))
 
 
 def _small(array: NDArray[Any]) -> NDArray[Any]:

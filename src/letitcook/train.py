@@ -1,11 +1,13 @@
 """The paper's protocol: advance, evaluate greedily, keep the best.
 
-Every 10,000 primitive steps the greedy policy is evaluated; the best one by the method's own objective is the result.
-The loop yields after each evaluation, so that progress, logs and checkpoints stay out of it.
+Every 10,000 primitive steps the greedy policy is evaluated; the best one by the method's own objective is the result,
+evaluated once more on fresh episodes. The loop yields after each evaluation, so that progress, logs and checkpoints
+stay out of it; it can be left there, saved, and taken up again to the same bits.
 """
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -17,13 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook import files
-from letitcook.envs import task_of
-from letitcook.errors import FileFormatError, SettingError, UnknownNameError
-from letitcook.finite.q_learning import PRESETS, QLearner, TablePolicy
-from letitcook.finite.tables import Tables, enumerate_env
+from letitcook.deep.ldqn import LDQN
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.deep.settings import PRESETS as DEEP_PRESETS
+from letitcook.envs import Task, task_of
+from letitcook.errors import FileFormatError, NotFiniteError, SettingError, UnknownNameError
+from letitcook.finite.q_learning import PRESETS as FINITE_PRESETS
+from letitcook.finite.q_learning import QLearner, TablePolicy
+from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
 from letitcook.lexicographic import Objective
 from letitcook.progress import training_line
-from letitcook.waiting import horizon_of, waiting_env_of
+from letitcook.waiting import WaitingEnv, horizon_of, waiting_env_of
 from letitcook.wmdp import Decisions, Policy
 from letitcook.wrapping import BasePolicyEnv
 
@@ -32,8 +38,12 @@ EVERY = 10_000
 """Primitive steps between two evaluations."""
 EPISODES = 20
 """Greedy episodes of an evaluation."""
-STEPS = 10_000_000
-"""Primitive steps of a tabular run in the paper."""
+FRESH_EPISODES = 1_000
+"""Fresh episodes on which the best policy is evaluated at the end."""
+FINITE_STEPS, DEEP_STEPS = 10_000_000, 1_000_000
+"""Primitive steps of a run in the paper, with tables and with networks."""
+POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy}
+"""Policies that can be saved, by the name in the manifest."""
 
 
 class Learner(Protocol):
@@ -49,16 +59,28 @@ class Learner(Protocol):
         ...
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Return task return, length, queries and base queries of greedy episodes."""
+        """Return task return, length, queries and base queries of greedy episodes, a row each."""
+        ...
+
+    def play(self, policy: Any, episodes: int, seed: int) -> NDArray[np.float64]:
+        """Return the same of a policy that was kept."""
         ...
 
     def policy(self) -> Any:
         """Return the greedy policy as it is now."""
         ...
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that is needed to go on later, to the same bits."""
+        ...
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on from what `arrays` returned."""
+        ...
+
 
 class Point(NamedTuple):
-    """One evaluation on the learning curve: means over its episodes."""
+    """One evaluation: the primitive steps before it, and means over its episodes."""
 
     step: int
     task_return: float
@@ -90,28 +112,68 @@ class Training:
     learner: Learner
     objective: Objective
     seed: int = 0
+    about: dict[str, Any] = field(default_factory=dict)
+    """Method, λ, seed, preset, settings and decisions, as plain data."""
+    base: NetworkPolicy | None = None
+    """The network that is wrapped, where there is one; it is saved with the run."""
     every: int = EVERY
     episodes: int = EPISODES
     curve: list[Point] = field(default_factory=list)
     best: Point | None = None
     policy: Any = None
+    seconds: float = 0.0
 
     def run(self, steps: int) -> Iterator[Point]:
         """Train up to that many primitive steps in all, and yield each evaluation."""
         while self.learner.steps < steps:
+            begun = time.perf_counter()
             due = (self.learner.steps // self.every + 1) * self.every
             self.learner.advance(min(due, steps) - self.learner.steps)
-            point = self.evaluated()
+            point = self._point(self.learner.greedy_episodes(self.episodes, self._fresh_seed()))
             self.curve.append(point)
             if self.best is None or self._better(point, self.best):
                 self.best, self.policy = point, self.learner.policy()
+            self.seconds += time.perf_counter() - begun
             yield point
 
-    def evaluated(self) -> Point:
-        """Evaluate the greedy policy as it is now."""
-        results = self.learner.greedy_episodes(self.episodes, seed=1_000_003 * (self.seed + 1) + self.learner.steps)
+    def result(self) -> Learned:
+        """Return the best policy so far, evaluated on fresh episodes."""
+        assert self.best is not None, "nothing was evaluated yet"
+        fresh = self._point(self.learner.play(self.policy, FRESH_EPISODES, self._fresh_seed() + 1))
+        return Learned(
+            policy=self.policy,
+            best=self.best,
+            fresh=fresh._replace(step=self.best.step),
+            curve=list(self.curve),
+            steps=self.learner.steps,
+            seconds=self.seconds,
+            about=self.about,
+            base=self.base,
+            checkpoint=None,
+        )
+
+    def stopped(self) -> Learned:
+        """Return the result so far with all that is needed to go on."""
+        checkpoint = self.learner.arrays()
+        return replace_checkpoint(self.result(), checkpoint)
+
+    def resume(self, run: Learned) -> None:
+        """Go on from a run that was stopped."""
+        if run.checkpoint is None:
+            raise SettingError("this run is finished, there is nothing to resume; train a new one")
+        if run.about != self.about:
+            changed = sorted(k for k in self.about if self.about[k] != run.about.get(k))
+            raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
+        self.learner.restore(run.checkpoint)
+        self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, run.policy, run.seconds
+
+    def _point(self, results: NDArray[np.float64]) -> Point:
         task_return, length, queries, base_queries = results.mean(axis=0).tolist()
         return Point(self.learner.steps, task_return, length, queries, base_queries)
+
+    def _fresh_seed(self) -> int:
+        """Return a seed for evaluation that no other evaluation of this run has, and training never uses."""
+        return 1_000_003 * (self.seed + 1) + 2 * self.learner.steps
 
     def _better(self, a: Point, b: Point) -> bool:
         return self.objective.better((a.task_return, -a.queries), (b.task_return, -b.queries))
@@ -123,39 +185,62 @@ class Learned:
 
     policy: Policy
     best: Point
+    """The evaluation by which the policy was chosen."""
+    fresh: Point
+    """The policy on fresh episodes."""
     curve: list[Point]
     steps: int
     seconds: float
     about: dict[str, Any]
     """Method, λ, seed, preset, settings and decisions, as plain data."""
+    base: NetworkPolicy | None = None
+    """The network that was wrapped, where there is one."""
+    checkpoint: dict[str, NDArray[Any]] | None = None
+    """The learner's state, if the run was stopped before its end."""
 
     @property
     def length(self) -> float:
-        """Mean primitive steps of the best policy's episodes."""
-        return self.best.length
+        """Mean primitive steps of the policy's episodes."""
+        return self.fresh.length
 
     @property
     def queries(self) -> float:
-        """Mean queries of the best policy."""
-        return self.best.queries
+        """Mean queries of the policy."""
+        return self.fresh.queries
 
     @property
     def task_return(self) -> float:
-        """Mean task return of the best policy."""
-        return self.best.task_return
+        """Mean task return of the policy."""
+        return self.fresh.task_return
 
     def save(self, path: str | Path) -> Path:
-        """Write the run as a folder: manifest, policy, learning curve."""
+        """Write the run as a folder: manifest, policy, learning curve; the learner's state, if it was stopped."""
         folder = files.check_output(Path(path))
         files.write_folder(folder, self._write)
         return folder
 
     def _write(self, folder: Path) -> None:
         files.write_arrays(folder / "policy.safetensors", self.policy.arrays())  # type: ignore[attr-defined]
+        if self.base is not None:
+            files.write_arrays(folder / "base.safetensors", self.base.arrays())
+        if self.checkpoint is not None:
+            files.write_arrays(folder / "checkpoint.safetensors", self.checkpoint)
         curve = np.array(self.curve, dtype=np.float64)
         files.write_arrays(folder / "curve.safetensors", {n: curve[:, i] for i, n in enumerate(Point._fields)})
-        content = {"about": self.about, "best": self.best._asdict(), "steps": self.steps, "seconds": self.seconds}
+        content = {
+            "about": self.about,
+            "best": self.best._asdict(),
+            "fresh": self.fresh._asdict(),
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "finished": self.checkpoint is None,
+        }
         files.write_manifest(folder, "run", content)
+
+
+def replace_checkpoint(run: Learned, checkpoint: dict[str, NDArray[Any]]) -> Learned:
+    """Return the run with a learner's state to go on from."""
+    return Learned(**{**run.__dict__, "checkpoint": checkpoint})
 
 
 def load(path: str | Path) -> Learned:
@@ -173,93 +258,182 @@ def load(path: str | Path) -> Learned:
     manifest = files.read_manifest(folder, "run")
     curve = files.read_arrays(folder / "curve.safetensors")
     arrays = files.read_arrays(folder / "policy.safetensors")
+    base, checkpoint = folder / "base.safetensors", folder / "checkpoint.safetensors"
     try:
         points = [Point(int(row[0]), *row[1:]) for row in zip(*(curve[n].tolist() for n in Point._fields), strict=True)]
         return Learned(
             policy=POLICIES[manifest["about"]["policy"]].from_arrays(arrays),
             best=Point(**manifest["best"]),
+            fresh=Point(**manifest["fresh"]),
             curve=points,
             steps=manifest["steps"],
             seconds=manifest["seconds"],
             about=manifest["about"],
+            base=NetworkPolicy.from_arrays(files.read_arrays(base)) if base.exists() else None,
+            checkpoint=None if manifest["finished"] else files.read_arrays(checkpoint),
         )
     except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, FileFormatError):
+            raise
         raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
-
-
-POLICIES: dict[str, Any] = {"table": TablePolicy}
-"""Policies that can be saved, by the name in the manifest."""
 
 
 def learn(
     waiting_env: gym.Env[Any, Any],
     method: str = "lexicographic",
     lam: float | None = None,
-    steps: int = STEPS,
+    steps: int | None = None,
     seed: int = 0,
     preset: str = "paper",
     progress: bool = True,
+    out: str | Path | None = None,
 ) -> Learned:
-    """Learn where and how long to wait in a finite environment, from scratch or around a base policy.
+    """Learn where and how long to wait, from scratch or around a base policy.
 
-    `method` is `"lexicographic"`, `"scalar"` (with λ = `lam`) or `"vanilla"` (no waits). `preset` is `"paper"` (its
-    hyperparameters) or `"exact"` (beyond the paper: reaches the exact optimum in a fraction of the steps).
+    `method` is `"lexicographic"`, `"scalar"` (with λ = `lam`) or `"vanilla"` (no waits). An environment that can be
+    enumerated is learned with tables, every other with networks. `preset` is `"paper"` (its hyperparameters) or, with
+    tables, `"exact"` (beyond the paper: reaches the exact optimum in a fraction of the steps). `steps` counts primitive
+    steps and defaults to the paper's. With `out`, what was good so far is kept there if training has to stop because
+    the environment gives something that is not a number.
 
     >>> from letitcook import make
     >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
     >>> result.length, result.queries
     (33.0, 25.0)
     """
+    training = begin(waiting_env, method, lam, seed, preset)
+    goal = check_steps(default_steps(training) if steps is None else steps)
+    for _ in shown(training, goal, progress, None if out is None else Path(out)):
+        pass
+    return training.result()
+
+
+def run_until_stopped(training: Training, steps: int, keep: Path) -> bool:
+    """Train with a progress line to the end, or until ctrl-C; returns whether the end was reached.
+
+    The first ctrl-C stops after the next evaluation, a second one at once.
+    """
+    asked = False
+
+    def ask(signum: int, frame: Any) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        for _ in shown(training, steps, progress=True, keep=keep):
+            if asked:
+                break
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return training.learner.steps >= steps
+
+
+def shown(training: Training, steps: int, progress: bool, keep: Path | None) -> Iterator[Point]:
+    """Train with a progress line; if the world gives something that is not a number, `keep` what was good so far."""
+    try:
+        with training_line(steps, progress, begun=training.learner.steps) as show:
+            for point in training.run(steps):
+                show(point.step, point, training.best or point)
+                yield point
+    except NotFiniteError:
+        if keep is not None and training.best is not None:
+            training.stopped().save(keep)
+        raise
+
+
+def check_steps(steps: int) -> int:
+    """Return a number of steps, or say what is wrong with it."""
+    if steps < 1:
+        raise SettingError(f"steps = {steps} is not allowed; train for at least 1 primitive step")
+    return steps
+
+
+def default_steps(training: Training) -> int:
+    """Return the paper's number of steps for this kind of learner."""
+    return FINITE_STEPS if training.about["policy"] == "table" else DEEP_STEPS
+
+
+def begin(
+    waiting_env: gym.Env[Any, Any],
+    method: str = "lexicographic",
+    lam: float | None = None,
+    seed: int = 0,
+    preset: str = "paper",
+) -> Training:
+    """Make a run ready: with tables if the environment can be enumerated, else with networks."""
     env = waiting_env_of(waiting_env)
-    horizon = horizon_of(env)
-    if horizon is None:
-        raise SettingError("this environment has no time limit; make it with max_episode_steps=...")
-    learned = learn_tables(
-        enumerate_env(env), env.decisions, horizon, method, lam, steps, seed, preset, env.gamma, progress
-    )
+    if can_be_enumerated(env):
+        horizon = horizon_of(env)
+        if horizon is None:
+            raise SettingError("this environment has no time limit; make it with max_episode_steps=...")
+        training = begin_tables(enumerate_env(env), env.decisions, horizon, method, lam, seed, preset, env.gamma)
+    else:
+        training = begin_networks(env, method, lam, seed, preset)
     task = task_of(env)
     mode = "wrap" if isinstance(env.env, BasePolicyEnv) else "scratch"
-    learned.about.update(task=None if task is None else task.name, mode=mode)
-    return learned
+    training.about.update(task=None if task is None else task.name, mode=mode)
+    return training
 
 
-def learn_tables(
+def begin_tables(
     tables: Tables,
     decisions: Decisions,
     horizon: int,
     method: str,
     lam: float | None,
-    steps: int,
     seed: int,
     preset: str,
     gamma: float = 1.0,
-    progress: bool = False,
-) -> Learned:
-    """Run the paper's protocol on transition tables."""
-    if steps < 1:
-        raise SettingError(f"steps = {steps} is not allowed; train for at least 1 primitive step")
+) -> Training:
+    """Make a run with tables ready."""
+    if preset not in FINITE_PRESETS:
+        raise UnknownNameError("preset", preset, FINITE_PRESETS)
+    objective = objective_of(method, lam)
+    settings = FINITE_PRESETS[preset](tables.deterministic, gamma)
+    learner = QLearner(tables, decisions_of(method, decisions), horizon, objective, settings, check_seed(seed))
+    about = _about("table", method, lam, seed, preset, asdict(settings), decisions)
+    return Training(learner, objective, seed, about)
+
+
+def begin_networks(env: WaitingEnv, method: str, lam: float | None, seed: int, preset: str) -> Training:
+    """Make a run with networks ready: in the compiled loop if it knows the task, else in Python."""
+    if preset not in DEEP_PRESETS:
+        raise UnknownNameError("preset for networks", preset, DEEP_PRESETS)
+    task, wrapped = task_of(env), env.env if isinstance(env.env, BasePolicyEnv) else None
+    base = wrapped.base if wrapped is not None and isinstance(wrapped.base, NetworkPolicy) else None
+    objective, decisions = objective_of(method, lam), decisions_of(method, env.decisions)
+    settings = DEEP_PRESETS[preset](None if task is None else task.name, env.gamma, method)
+    compiled = task is not None and (wrapped is None or base is not None)
+    world: Task | WaitingEnv = task if compiled and task is not None else env
+    learner = LDQN(world, decisions, objective, settings, check_seed(seed), base if compiled else None)
+    about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
+    return Training(learner, objective, seed, about, base)
+
+
+def check_seed(seed: int) -> int:
+    """Return a seed, or say what is wrong with it."""
     if seed < 0:
         raise SettingError(f"seed = {seed} is not allowed; give a whole number of at least 0")
-    if preset not in PRESETS:
-        raise UnknownNameError("preset", preset, PRESETS)
-    objective = objective_of(method, lam)
-    settings = PRESETS[preset](tables.deterministic, gamma)
-    learner = QLearner(tables, decisions_of(method, decisions), horizon, objective, settings, seed)
-    training = Training(learner, objective, seed)
-    begun = time.perf_counter()
-    with training_line(steps, progress) as show:
-        for point in training.run(steps):
-            show(point.step, point, training.best or point)
-    assert training.best is not None
-    about = {
+    return seed
+
+
+def _about(
+    policy: str,
+    method: str,
+    lam: float | None,
+    seed: int,
+    preset: str,
+    settings: dict[str, Any],
+    decisions: Decisions,
+) -> dict[str, Any]:
+    return {
+        "policy": policy,
         "method": method,
         "lambda": lam,
         "seed": seed,
         "preset": preset,
-        "settings": asdict(settings),
-        "horizon": horizon,
-        "decisions": asdict(decisions),
-        "policy": "table",
+        "settings": files.as_plain(settings),
+        "decisions": files.as_plain(asdict(decisions)),
     }
-    seconds = time.perf_counter() - begun
-    return Learned(training.policy, training.best, training.curve, learner.steps, seconds, about)

@@ -107,6 +107,16 @@ class LDQN:
         """
         return self._driver.greedy_episodes(episodes, seed)
 
+    def play(self, policy: NetworkPolicy, episodes: int, seed: int) -> NDArray[np.float64]:
+        """Live the same with a policy that was kept."""
+        parameters = self._learner.networks.parameters
+        now = parameters.copy()
+        parameters[:] = policy.networks
+        try:
+            return self.greedy_episodes(episodes, seed)
+        finally:
+            parameters[:] = now
+
     def policy(self) -> NetworkPolicy:
         """Return a copy of the greedy policy."""
         learner = self._learner

@@ -264,7 +264,7 @@ def targets(learner: Learner, rows: int) -> None:
         for k in range(K):
             for u in range(n):
                 row[k, u] = choosing[k, i, u]
-            best = lex_argmax_kernel(row[: k + 1], rules.slack)
+            best = row[0].argmax() if k == 0 else lex_argmax_kernel(row[: k + 1], rules.slack)
             task, waiting = room.batch.reward[i, 0], room.batch.reward[i, 1]
             y = learner.weights[k, 0] * task + learner.weights[k, 1] * waiting
             y += room.batch.discount[i] * room.q[k, i, best]

@@ -138,11 +138,11 @@ def forward(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch, q: Ma
 
 
 @compiled_fast
-def neuron(parameters: Vector, weights_at: int, bias_at: int, h: Vector, n_in: int) -> np.float32:
+def neuron(weights: Vector, bias: np.float32, h: Vector) -> np.float32:
     """Return `w h + b` of one unit."""
-    total: np.float32 = parameters[bias_at]
-    for p in range(n_in):
-        total += h[p] * parameters[weights_at + p]
+    total = bias
+    for p in range(len(weights)):
+        total += h[p] * weights[p]
     return total
 
 
@@ -154,13 +154,13 @@ def forward_row(parameters: Vector, sizes: Sizes, x: Vector, row: Matrix, q: NDA
         n_in, n_out = sizes[layer], sizes[layer + 1]
         out = row[layer % 2]
         for j in range(n_out):
-            value = neuron(parameters, at + j * n_in, at + n_in * n_out + j, h, n_in)
+            value = neuron(parameters[at + j * n_in : at + (j + 1) * n_in], parameters[at + n_in * n_out + j], h)
             out[j] = value if value > ZERO else ZERO
         h = out
         at += n_in * n_out + n_out
     n_in, n = sizes[last], sizes[last + 1]
     for u in range(n):
-        q[u] = neuron(parameters, at + u * n_in, at + n_in * n + u, h, n_in)
+        q[u] = neuron(parameters[at + u * n_in : at + (u + 1) * n_in], parameters[at + n_in * n + u], h)
 
 
 @compiled_fast

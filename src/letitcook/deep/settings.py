@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from letitcook.errors import SettingError
@@ -133,3 +133,11 @@ PAPER: dict[str, LDQNSettings] = {
     ),
 }
 """The paper's table of LDQN hyperparameters, by task."""
+
+
+def _paper(task: str | None, gamma: float, method: str) -> LDQNSettings:
+    return replace(PAPER.get(task or "", LDQNSettings()), gamma=gamma)
+
+
+PRESETS = {"paper": _paper}
+"""Settings by name, given the task (if it is one of the paper's), the discount and the method."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from letitcook.envs import coffee, cook
+from letitcook.envs import cartpole, coffee, cook, mountain_car, pong
 from letitcook.envs.task import AuxiliaryTask, Task
 from letitcook.errors import UnknownNameError
 
@@ -17,6 +17,9 @@ TASKS: dict[str, Task] = {
     for task in (
         *cook.TASKS,
         coffee.TASK,
+        pong.TASK,
+        cartpole.TASK,
+        mountain_car.TASK,
     )
 }
 

@@ -1,22 +1,25 @@
 """Suites: rows of runs, as plain data.
 
 A run is a task, a mode, a method, λ, a seed, a number of steps and a preset, with a readable id such as
-`cook/scalar-0.1/wrap/seed3`. The suite "discrete" holds every row that the paper reports for its four finite tasks.
+`cook/scalar-0.1/wrap/seed3`. The suite "paper" holds every row that the paper reports, "discrete" those of its four
+finite tasks, "continuous" those of the other three, and "smoke" a little of everything with very few steps.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 
 from letitcook.envs import TASKS, task_named
 from letitcook.errors import SettingError, UnknownNameError
-from letitcook.train import STEPS, objective_of
+from letitcook.train import DEEP_STEPS, FINITE_STEPS, METHODS, objective_of
 
-SMOKE_STEPS = 20_000
+SMOKE_STEPS = {True: 20_000, False: 2_500}
+"""Primitive steps of a smoke run, for finite tasks and for the others."""
 
 
 @dataclass(frozen=True, order=True)
@@ -45,7 +48,7 @@ class Run:
 
     row: Row
     seed: int
-    steps: int = STEPS
+    steps: int
     preset: str = "paper"
 
     def __post_init__(self) -> None:
@@ -98,9 +101,29 @@ def paper_rows() -> dict[Row, PaperRow]:
     return rows
 
 
-def _discrete() -> list[Run]:
-    rows = [paper for paper in paper_rows().values() if paper.row.task in TASKS and TASKS[paper.row.task].finite]
-    return [Run(paper.row, seed) for paper in rows for seed in range(paper.seeds)]
+def default_steps(task: str) -> int:
+    """Return the paper's primitive steps of a run."""
+    return FINITE_STEPS if task_named(task).finite else DEEP_STEPS
+
+
+def base_of(run: Run) -> Run | None:
+    """Return the vanilla run whose policy is wrapped, where the task has no handwritten one.
+
+    >>> base_of(Run(Row("cartpole", "wrap", "scalar", 0.1), seed=3, steps=1_000)).id
+    'cartpole/vanilla/scratch/seed3'
+    """
+    if run.row.mode != "wrap" or task_named(run.row.task).base_policy is not None:
+        return None
+    return replace(run, row=Row(run.row.task, "scratch", "vanilla"))
+
+
+def _paper(finite: tuple[bool, ...]) -> list[Run]:
+    return [
+        Run(paper.row, seed, default_steps(paper.row.task))
+        for paper in paper_rows().values()
+        if TASKS[paper.row.task].finite in finite
+        for seed in range(paper.seeds)
+    ]
 
 
 def _smoke() -> list[Run]:
@@ -108,19 +131,31 @@ def _smoke() -> list[Run]:
     for task in TASKS.values():
         for mode in ("scratch", "wrap"):
             methods = [("lexicographic", None), ("scalar", 0.1)] + ([("vanilla", None)] if mode == "scratch" else [])
-            runs += [Run(Row(task.name, mode, method, lam), seed=0, steps=SMOKE_STEPS) for method, lam in methods]
-    return [run for run in runs if task_named(run.row.task).finite]
+            steps = SMOKE_STEPS[task.finite]
+            runs += [Run(Row(task.name, mode, method, lam), seed=0, steps=steps) for method, lam in methods]
+    return runs
 
 
-SUITES: dict[str, Callable[[], list[Run]]] = {"smoke": _smoke, "discrete": _discrete}
+SUITES: dict[str, Callable[[], list[Run]]] = {
+    "smoke": _smoke,
+    "discrete": lambda: _paper((True,)),
+    "continuous": lambda: _paper((False,)),
+    "paper": lambda: _paper((True, False)),
+}
 
 
-def suite(name: str, seeds: int | None = None, steps: int | None = None) -> list[Run]:
+def suite(
+    name: str, seeds: int | None = None, steps: int | None = None, rows: Sequence[str] | None = None
+) -> list[Run]:
     """Return the runs of a suite, with at most `seeds` seeds a row and `steps` primitive steps a run if given.
 
+    `rows` chooses among them: methods, tasks, or patterns of row ids such as `pong/*/wrap`.
+
     >>> runs = suite("discrete")
-    >>> len(runs), len({run.row for run in runs})
-    (675, 86)
+    >>> len(runs), len({run.row for run in runs}), len({run.row for run in suite("paper")})
+    (675, 86, 166)
+    >>> sorted({run.row.id for run in suite("continuous", rows=["vanilla"])})
+    ['cartpole/vanilla/scratch', 'mountain-car/vanilla/scratch', 'pong/vanilla/scratch']
     """
     if name not in SUITES:
         raise UnknownNameError("suite", name, SUITES)
@@ -129,4 +164,16 @@ def suite(name: str, seeds: int | None = None, steps: int | None = None) -> list
     if steps is not None and steps < 1:
         raise SettingError(f"steps = {steps} is not allowed; give at least 1 primitive step")
     runs = [run for run in SUITES[name]() if seeds is None or run.seed < seeds]
+    for pattern in rows or ():
+        if not any(_chosen(run.row, pattern) for run in runs):
+            raise SettingError(
+                f"no row of the suite {name!r} is {pattern!r}; give methods ({', '.join(METHODS)}), tasks, "
+                "or patterns of row ids such as 'cook/scalar-0.1/wrap' or 'pong/*'"
+            )
+    if rows is not None:
+        runs = [run for run in runs if any(_chosen(run.row, pattern) for pattern in rows)]
     return [run if steps is None else replace(run, steps=steps) for run in runs]
+
+
+def _chosen(row: Row, pattern: str) -> bool:
+    return pattern in (row.method, row.task) or fnmatchcase(row.id, pattern)

@@ -6,20 +6,24 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import gymnasium as gym
+
 from letitcook import files
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.envs import task_named
 from letitcook.errors import FileFormatError, OutputError, SettingError
-from letitcook.experiments.suites import Row, Run
+from letitcook.experiments.suites import Row, Run, base_of
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.tables import Tables, enumerate_env
-from letitcook.train import decisions_of, learn_tables, load, objective_of
-from letitcook.waiting import horizon_of
+from letitcook.train import Learned, Training, begin, begin_tables, decisions_of, load, objective_of
+from letitcook.waiting import WaitingEnv, horizon_of
 from letitcook.wmdp import Decisions
-from letitcook.wrapping import make
+from letitcook.wrapping import make, wrap
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -55,16 +59,50 @@ def world_of(task: str, mode: str) -> tuple[Tables, Decisions, int]:
     return enumerate_env(env), env.decisions, horizon
 
 
-def carry_out(run: Run, folder: Path | None = None) -> Result:
-    """Train one run, and keep it in `folder` if one is given."""
+def env_of(
+    name: str, mode: str, base: NetworkPolicy | None = None, durations: Sequence[int] | None = None
+) -> WaitingEnv:
+    """Return a task's waiting environment, around the network `base` if there is one."""
+    if base is None:
+        return make(name, mode, durations)
+    task = task_named(name)
+    return wrap(gym.make(task.env_id), base, task.wait, task.durations if durations is None else durations)
+
+
+def training_of(run: Run, base: NetworkPolicy | None = None, durations: Sequence[int] | None = None) -> Training:
+    """Make a run ready, around the network `base` if it wraps one; `durations` replaces the task's own."""
     row = run.row
-    tables, decisions, horizon = world_of(row.task, row.mode)
-    learned = learn_tables(tables, decisions, horizon, row.method, row.lam, run.steps, run.seed, run.preset)
-    learned.about.update(task=row.task, mode=row.mode)
+    if task_named(row.task).finite and durations is None:  # its tables are made once for all runs
+        training = begin_tables(*world_of(row.task, row.mode), row.method, row.lam, run.seed, run.preset)
+        training.about.update(task=row.task, mode=row.mode)
+        return training
+    return begin(env_of(row.task, row.mode, base, durations), row.method, row.lam, run.seed, run.preset)
+
+
+def warm_up(runs: Sequence[Run]) -> None:
+    """Compile what the runs need, so that several processes do not do it at once."""
+    if any(task_named(run.row.task).finite for run in runs):
+        run = next(run for run in runs if task_named(run.row.task).finite)
+        exact(run.row)
+        carry_out(replace(run, steps=1))
+    if any(not task_named(run.row.task).finite for run in runs):
+        carry_out(Run(Row("cartpole", "scratch", "vanilla"), seed=0, steps=1_100))
+
+
+def carry_out(run: Run, folder: Path | None = None, base_folder: Path | None = None) -> Result:
+    """Train one run, and keep it in `folder` if one is given."""
+    base = None if base_folder is None else load(base_folder).policy
+    training = training_of(run, base)  # type: ignore[arg-type]
+    for _ in training.run(run.steps):
+        pass
+    learned = training.result()
     if folder is not None:
         learned.save(folder)
-    best = learned.best
-    return Result(run, best.length, best.queries, best.step, learned.steps, learned.seconds)
+    return _result(run, learned)
+
+
+def _result(run: Run, learned: Learned) -> Result:
+    return Result(run, learned.length, learned.queries, learned.best.step, learned.steps, learned.seconds)
 
 
 def exact(row: Row) -> Exact:
@@ -107,18 +145,39 @@ def _finished(folder: Path, run: Run) -> Result | None:
         for path in folder.iterdir():
             path.unlink()
         return None
-    best = learned.best
-    return Result(run, best.length, best.queries, best.step, learned.steps, learned.seconds)
+    return _result(run, learned)
 
 
 def sweep(runs: Sequence[Run], out: Path, workers: int) -> Iterator[Result]:
-    """Carry out runs side by side, and yield each result as it comes."""
-    yield from side_by_side(_carry_out_in, [(run, folder_of(out, run)) for run in runs], workers)
+    """Carry out runs side by side, base policies first, and yield each result as it comes."""
+    bases = dict.fromkeys(base for run in runs if (base := base_of(run)) is not None)
+    first = [base for base in bases if _finished(folder_of(out, base), base) is None]
+    for part in (first, [run for run in runs if run not in first]):
+        jobs = [(run, folder_of(out, run), _base_folder(out, run)) for run in part]
+        for result in side_by_side(_carry_out_in, jobs, workers):
+            if result.run in runs:
+                yield result
+
+
+def _base_folder(out: Path, run: Run) -> Path | None:
+    base = base_of(run)
+    return None if base is None else folder_of(out, base)
+
+
+def kept_base(run: Run) -> Path:
+    """Return the folder of the base policy of a run, trained at the first call and kept in the user's cache."""
+    base = base_of(run)
+    assert base is not None
+    home = os.environ.get("LETITCOOK_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "letitcook"
+    folder = Path(home).expanduser() / "bases" / f"{base.id}-{base.steps}-{base.preset}"
+    if _finished(folder, base) is None:
+        carry_out(base, folder)
+    return folder
 
 
 def exact_rows(rows: Sequence[Row], workers: int) -> dict[Row, Exact]:
-    """Return the exact optima of rows."""
-    return dict(side_by_side(_exact_of, rows, workers))
+    """Return the exact optima of the rows whose task is finite."""
+    return dict(side_by_side(_exact_of, [row for row in rows if task_named(row.task).finite], workers))
 
 
 def check_workers(workers: int) -> int:
@@ -146,7 +205,7 @@ def side_by_side(function: Callable[[Job], Answer], jobs: Sequence[Job], workers
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _carry_out_in(job: tuple[Run, Path]) -> Result:
+def _carry_out_in(job: tuple[Run, Path, Path | None]) -> Result:
     return carry_out(*job)
 
 

@@ -268,13 +268,20 @@ class QLearner:
         _learn(self._world, self._rule, self.objective.weights, self._memory, self.steps + steps)
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Return task return, length, queries and base queries of greedy episodes, `(episodes, 4)`."""
-        if self._world.deterministic and len(self._world.start_state) == 1:
-            return np.repeat(self._greedy(1, seed), episodes, axis=0)
-        return self._greedy(episodes, seed)
+        """Return task return, length, queries and base queries of greedy episodes, `(episodes, 4)`.
 
-    def _greedy(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        return _evaluate(self._world, self._memory.Q, self._rule.slack, episodes, seeded(seed))
+        Where all of them would be the same, it is one.
+        """
+        return _evaluate(self._world, self._memory.Q, self._rule.slack, self._enough(episodes), seeded(seed))
+
+    def _enough(self, episodes: int) -> int:
+        return 1 if self._world.deterministic and len(self._world.start_state) == 1 else episodes
+
+    def play(self, policy: TablePolicy, episodes: int, seed: int) -> NDArray[np.float64]:
+        """Return the same of a policy that was kept."""
+        Q = np.zeros((len(self._memory.Q), 1, self._memory.Q.shape[2]))
+        Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
+        return _evaluate(self._world, Q, 0.0, self._enough(episodes), seeded(seed))
 
     def policy(self) -> TablePolicy:
         """Return the greedy policy as it is now."""

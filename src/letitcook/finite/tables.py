@@ -40,6 +40,8 @@ Outcome = tuple[float, Hashable, float, bool]
 
 STATE_LIMIT = 1_000_000
 SEEDED_STARTS = 32
+WAYS = (("initial_states", "outcomes", "observe"), ("P", "initial_state_distrib"), ("get_state", "set_state"))
+"""What an environment has to offer, one of three."""
 NEUTRAL = (OrderEnforcing, PassiveEnvChecker, TimeLimit, RecordEpisodeStatistics, WaitingEnv)
 """Wrappers that change neither transitions nor observations."""
 
@@ -132,6 +134,16 @@ def enumerate_env(env: gym.Env[Any, Any], limit: int = STATE_LIMIT) -> Tables:
     return _search(layer, int(layer.action_space.n), limit, _name(env))
 
 
+def can_be_enumerated(env: gym.Env[Any, Any]) -> bool:
+    """Say whether an environment offers one of the three ways; it may still turn out too large.
+
+    >>> can_be_enumerated(gym.make("FrozenLake-v1")), can_be_enumerated(gym.make("CartPole-v1"))
+    (True, False)
+    """
+    inside = env.unwrapped
+    return any(all(hasattr(inside, name) for name in names) for names in WAYS)
+
+
 def _search(env: Any, n_actions: int, limit: int, name: str) -> Tables:
     starts, outcomes, observe = _model(env, name)
     number: dict[Hashable, int] = {}
@@ -191,13 +203,14 @@ Model = tuple[Iterable[tuple[float, Hashable]], Callable[[Any, int], Iterable[Ou
 
 def _model(env: Any, name: str) -> Model:
     """Return starts, outcomes and observe by whichever of the three ways `env` offers."""
-    if all(hasattr(env, method) for method in ("initial_states", "outcomes", "observe")):
+    outcomes, tables, states = (all(hasattr(env, name) for name in names) for names in WAYS)
+    if outcomes:
         return env.initial_states(), env.outcomes, env.observe
-    if hasattr(env, "P") and hasattr(env, "initial_state_distrib"):
+    if tables:
         weights = np.asarray(env.initial_state_distrib, dtype=np.float64)
         starts = [(float(p), s) for s, p in enumerate(weights / weights.sum()) if p > 0.0]
         return starts, lambda state, action: _merged(env.P[state][action]), lambda state: state
-    if hasattr(env, "get_state") and hasattr(env, "set_state"):
+    if states:
         return _by_stepping(env)
     raise FinitenessError(
         f"{name} cannot be enumerated: it offers neither outcomes(), nor P, nor get_state() and set_state(); "

@@ -8,12 +8,13 @@ from itertools import groupby
 from rich import box
 from rich.table import Table
 
-from letitcook.envs import Task
+from letitcook.envs import Task, task_named
 from letitcook.report.compare import Comparison
 
 LEGEND = (
     "length/queries; ± is one standard deviation over seeds. "
-    "[green]green[/]: every seed at the exact optimum; [yellow]yellow[/]: longer than the paper's by more than a step."
+    "[green]green[/]: every seed at the exact optimum; "
+    "[yellow]yellow[/]: a worse task return than the paper's by more than a step."
 )
 
 
@@ -54,7 +55,8 @@ def _style(c: Comparison) -> str:
     exact = c.exact
     if exact and c.length == exact.length and c.length_sd == 0.0 and exact.queries in (None, c.queries):
         return "green"
-    return "yellow" if c.paper and c.length > c.paper.length + 1.0 else "default"
+    worse = -1.0 if task_named(c.row.task).return_per_step > 0.0 else 1.0
+    return "yellow" if c.paper and worse * (c.length - c.paper.length) > 1.0 else "default"
 
 
 def _or_any(queries: float | None) -> str:
