@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 from letitcook import cli
+from letitcook.train import Training
 
 
 @pytest.fixture
@@ -93,21 +95,67 @@ def test_interleave(call: Any) -> None:
 
 
 def test_reproduce(call: Any, tmp_path: Path) -> None:
-    code, out, err = call("reproduce", "--suite", "smoke", "--steps", "2000", "--workers", "1", "--out", "res")
+    smoke = ("reproduce", "--suite", "smoke", "--rows", "cook,coffee,mountain-car", "--steps", "2000", "--workers", "1")
+    code, out, err = call(*smoke, "--out", "res")
     assert code == 0, err
     assert "cook, from scratch" in out
     runs, table = pl.read_csv(tmp_path / "res" / "runs.csv"), pl.read_csv(tmp_path / "res" / "comparison.csv")
-    assert table.height == runs.height
-    assert table["exact_length"].null_count() == 0
+    assert table.height == runs.height == 15
+    assert table["exact_length"].null_count() == 5
     before = (tmp_path / "res" / "runs.csv").read_bytes()
-    facts = as_json(
-        call("reproduce", "--suite", "smoke", "--steps", "2000", "--workers", "1", "--out", "res", "--json")
-    )
+    facts = as_json(call(*smoke, "--out", "res", "--json"))
     assert facts["runs"] == runs.height
     assert (tmp_path / "res" / "runs.csv").read_bytes() == before
 
 
+def test_train_with_networks_around_a_base_that_is_kept(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LETITCOOK_CACHE", str(tmp_path / "cache"))
+    wrapper = ("train", "cartpole", "--mode", "wrap", "--steps", "1500", "--json")
+    facts = as_json(call(*wrapper, "--out", "run"))
+    assert facts["finished"]
+    assert 0 < facts["base_queries"] <= facts["queries"]
+    bases = list((tmp_path / "cache").rglob("manifest.json"))
+    assert len(bases) == 1
+    again = as_json(call(*wrapper, "--base", str(bases[0].parent)))
+    assert (again["length"], again["queries"]) == (facts["length"], facts["queries"])
+    played = as_json(call("evaluate", "run", "--episodes", "3", "--json"))
+    assert played["base_queries"] <= played["queries"]
+
+
+def test_ctrl_c_keeps_the_best_and_a_resumable_state(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("train", "cook", "--steps", "60000", "--seed", "1", "--json")
+    whole = as_json(call(*command))
+    run = Training.run
+
+    def interrupted(self: Training, steps: int) -> Any:
+        for n, point in enumerate(run(self, steps)):
+            if n == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            yield point
+
+    monkeypatch.setattr(Training, "run", interrupted)
+    stopped = as_json(call(*command))
+    assert (stopped["finished"], stopped["out"]) == (False, "cook-lexicographic-scratch-seed1-stopped")
+    assert 20_000 <= stopped["steps"] < 30_000
+    assert (tmp_path / stopped["out"] / "checkpoint.safetensors").is_file()
+    monkeypatch.setattr(Training, "run", run)
+    done = as_json(call(*command, "--out", stopped["out"], "--resume"))
+    assert not (tmp_path / stopped["out"] / "checkpoint.safetensors").exists()
+    for name in ("finished", "length", "queries", "best_step", "steps"):
+        assert done[name] == whole[name], name
+
+
 BAD = {
+    "resume without out": (("train", "cook", "--resume"), "needs the folder"),
+    "resume nothing": (("train", "cook", "--resume", "--out", "nowhere"), "manifest.json is missing"),
+    "base of a finite task": (("train", "cook", "--mode", "wrap", "--base", "x"), "--base goes with"),
+    "unknown rows": (("reproduce", "--rows", "sarsa"), "no row of the suite 'discrete' is 'sarsa'"),
+    "exact with networks": (("train", "pong", "--preset", "exact"), "no preset for networks named 'exact'"),
+    "planning with networks": (("plan", "pong"), "cannot be enumerated"),
     "unknown task": (("plan", "cofee"), "Did you mean 'coffee'"),
     "unknown task, train": (("train", "coook"), "Did you mean 'cook'"),
     "empty durations": (("plan", "cook", "--durations", ""), "durations are empty"),

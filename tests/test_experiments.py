@@ -11,6 +11,7 @@ from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.suites import Row, Run, paper_rows, suite
 from letitcook.report.compare import compare, comparison_frame, runs_frame, write_results
 from letitcook.report.tables import comparison_tables
+from letitcook.train import load
 
 FEW = [Run(Row("cook", mode, "lexicographic"), seed, steps=20_000) for mode in ("scratch", "wrap") for seed in range(2)]
 
@@ -31,7 +32,15 @@ def test_suites() -> None:
     assert {run.steps for run in discrete} == {10_000_000}
     assert len(suite("discrete", seeds=2)) == 2 * 86
     assert {run.steps for run in suite("smoke", steps=50)} == {50}
-    assert Run(Row("cook", "wrap", "scalar", 0.1), 3).id == "cook/scalar-0.1/wrap/seed3"
+    assert Run(Row("cook", "wrap", "scalar", 0.1), 3, 10).id == "cook/scalar-0.1/wrap/seed3"
+    continuous = suite("continuous")
+    assert len({run.row for run in continuous}) == 80
+    assert {run.steps for run in continuous} == {1_000_000}
+    assert len(suite("paper")) == len(discrete) + len(continuous)
+    chosen = suite("continuous", seeds=1, rows=["lexicographic", "pong/scalar-0.1/*"])
+    assert len(chosen) == 6 + 2
+    with pytest.raises(SettingError, match="no row of the suite 'discrete' is 'pong'"):
+        suite("discrete", rows=["pong"])
 
 
 def test_mistakes_are_named() -> None:
@@ -42,9 +51,9 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(SettingError, match="steps = -5"):
         suite("discrete", steps=-5)
     with pytest.raises(SettingError, match="base policy itself"):
-        Run(Row("cook", "wrap", "vanilla"), 0)
+        Run(Row("cook", "wrap", "vanilla"), 0, 10)
     with pytest.raises(UnknownNameError, match="no mode named"):
-        Run(Row("cook", "wrapped", "lexicographic"), 0)
+        Run(Row("cook", "wrapped", "lexicographic"), 0, 10)
     with pytest.raises(SettingError, match="workers = 0"):
         list(sweeps.side_by_side(len, [[1], [2]], workers=0))
 
@@ -83,11 +92,34 @@ def test_an_output_with_something_else_in_it_is_left_alone(tmp_path: Path) -> No
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
+def test_base_policies_are_trained_once_and_first(tmp_path: Path) -> None:
+    runs = [
+        Run(Row("cartpole", "wrap", method, lam), seed=0, steps=1_500)
+        for method, lam in (("lexicographic", None), ("scalar", 0.1))
+    ]
+    sweeps.open_output(tmp_path / "out", "wrappers", runs)
+    results = list(sweeps.sweep(runs, tmp_path / "out", workers=1))
+    assert [r.run for r in results] == runs
+    base = sweeps.folder_of(tmp_path / "out", Run(Row("cartpole", "scratch", "vanilla"), seed=0, steps=1_500))
+    stamp = (base / "manifest.json").stat().st_mtime_ns
+    assert (
+        load(base).policy.arrays()["networks"].tolist()
+        == load(  # type: ignore[attr-defined]
+            sweeps.folder_of(tmp_path / "out", runs[0])
+        )
+        .base.arrays()["networks"]
+        .tolist()
+    )  # type: ignore[union-attr]
+    again = list(sweeps.sweep(runs[1:], tmp_path / "elsewhere", workers=1))
+    assert (again[0].length, again[0].queries) == (results[1].length, results[1].queries)
+    assert (base / "manifest.json").stat().st_mtime_ns == stamp
+
+
 def test_comparison_of_known_results(tmp_path: Path) -> None:
     row, zero = Row("cook", "scratch", "lexicographic"), Row("cook", "scratch", "scalar", 0.0)
     values = {row: [(33.0, 25.0), (33.0, 29.0)], zero: [(33.0, 31.0)]}
     results = [
-        sweeps.Result(Run(r, seed), length, queries, 10_000, 20_000, 1.0)
+        sweeps.Result(Run(r, seed, 20_000), length, queries, 10_000, 20_000, 1.0)
         for r, pairs in values.items()
         for seed, (length, queries) in enumerate(pairs)
     ]

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
 
-from letitcook import WaitingEnv, evaluate, learn, make, plan
-from letitcook.errors import SettingError, UnknownNameError
-from letitcook.train import Training, decisions_of, objective_of
+from letitcook import WaitingEnv, evaluate, learn, load, make, plan, wrap
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.errors import NotFiniteError, SettingError, UnknownNameError
+from letitcook.train import Training, begin, decisions_of, objective_of, run_until_stopped
 
 
 class Scripted:
@@ -21,6 +28,9 @@ class Scripted:
     def greedy_episodes(self, episodes: int, seed: int) -> np.ndarray:
         task, queries = self.results[(self.steps - 1) // 10 - 1]
         return np.array([[task, -task, queries, 0.0]] * episodes)
+
+    def play(self, policy: int, episodes: int, seed: int) -> np.ndarray:
+        return np.zeros((episodes, 4))
 
     def policy(self) -> int:
         return self.steps
@@ -88,8 +98,119 @@ def test_same_seed_same_result() -> None:
     assert one.curve == two.curve != other.curve
 
 
+def deep_env(mode: str) -> WaitingEnv:
+    """Return a small problem for networks: CartPole compiled, CartPole through Python, and a wrapper of each kind."""
+    base = learn(make("cartpole"), method="vanilla", steps=1_200, seed=0, progress=False).policy
+    if mode == "compiled":
+        return make("cartpole")
+    if mode == "compiled wrapper":
+        return wrap(gym.make("letitcook/CartPole-v0"), base, wait=2, durations=(2, 4))
+    if mode == "python":
+        return WaitingEnv(gym.make("CartPole-v1"), wait=0, durations=(2, 4))
+    return wrap(gym.make("CartPole-v1"), lambda o: int(o[2] > 0), wait=0, durations=(2, 4))
+
+
+@pytest.mark.parametrize("mode", ["compiled", "compiled wrapper", "python", "python wrapper", "tables"])
+def test_a_stopped_run_goes_on_to_the_same_bits(mode: str, tmp_path: Path) -> None:
+    env = make("cook") if mode == "tables" else deep_env(mode)
+    through = begin(env, seed=3)
+    through.every = 1_000
+    for _ in through.run(4_000):
+        pass
+    first = begin(env, seed=3)
+    first.every = 1_000
+    for point in first.run(4_000):
+        if point.step >= 2_000:
+            break
+    stopped = load(first.stopped().save(tmp_path / "run"))
+    assert stopped.checkpoint is not None
+    second = begin(env, seed=3)
+    second.every = 1_000
+    second.resume(stopped)
+    for _ in second.run(4_000):
+        pass
+    assert second.curve == through.curve
+    one, two = through.result(), second.result()
+    assert (one.best, one.fresh) == (two.best, two.fresh)
+    for name, array in through.learner.arrays().items():
+        assert np.array_equal(array, second.learner.arrays()[name]), name
+
+
+def test_resuming_what_cannot_be_resumed(tmp_path: Path) -> None:
+    env = make("cook")
+    finished = load(learn(env, steps=10_000, progress=False).save(tmp_path / "finished"))
+    with pytest.raises(SettingError, match="is finished"):
+        begin(env).resume(finished)
+    training = begin(env, seed=1)
+    next(training.run(20_000))
+    with pytest.raises(SettingError, match=r"other settings \(seed\)"):
+        begin(env, seed=2).resume(training.stopped())
+
+
+def test_ctrl_c_stops_after_the_next_evaluation(tmp_path: Path) -> None:
+    training = begin(make("cook"), seed=1)
+    run = training.run
+
+    def interrupted(steps: int) -> Any:
+        for n, point in enumerate(run(steps)):
+            if n == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            yield point
+
+    training.run = interrupted  # type: ignore[method-assign]
+    before = signal.getsignal(signal.SIGINT)
+    assert not run_until_stopped(training, 100_000, tmp_path / "kept")
+    assert len(training.curve) == 2
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+class Breaking(gym.Env[Any, int]):
+    """Gives a reward or an observation that is not a number at step 15,000."""
+
+    def __init__(self, what: str) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+        self.action_space = spaces.Discrete(2)
+        self.what, self.steps = what, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.t = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.t += 1
+        self.steps += 1
+        broken = self.steps >= 15_000
+        observation = np.full(2, np.nan if broken and self.what == "observation" else 0.1, np.float32)
+        reward = float("inf") if broken and self.what == "reward" else -1.0
+        return observation, reward, self.t >= 10, False, {}
+
+
+@pytest.mark.parametrize("what", ["observation", "reward"])
+def test_what_is_not_a_number_stops_training_and_keeps_what_was_good(what: str, tmp_path: Path) -> None:
+    env = WaitingEnv(gym.wrappers.TimeLimit(Breaking(what), 20), wait=0, durations=(2,))
+    with pytest.raises(NotFiniteError, match=rf"{what}.* at primitive step 1\d,\d*|{what}.* at primitive step 1\d+"):
+        learn(env, steps=40_000, progress=False, out=tmp_path / "kept")
+    kept = load(tmp_path / "kept")
+    assert isinstance(kept.policy, NetworkPolicy)
+    assert kept.best.step >= 10_000
+    assert kept.policy.predict(np.zeros(2, np.float32))[0] in range(3)
+
+
+@pytest.mark.parametrize("mode", ["compiled", "compiled wrapper", "python wrapper"])
+def test_networks_are_evaluated_as_the_environment_shows(mode: str) -> None:
+    env = deep_env(mode)
+    learned = learn(env, steps=3_000, seed=1, progress=False)
+    played = evaluate(env, learned.policy, episodes=300, seed=2)
+    for name in ("length", "queries", "base_queries"):
+        error = played.of(name).std() / np.sqrt(300) + 1e-9
+        assert abs(getattr(played, name) - getattr(learned.fresh, name)) < 5 * error, name
+
+
 def test_mistakes() -> None:
     env = make("cook")
+    with pytest.raises(UnknownNameError, match="no preset for networks named 'exact'"):
+        learn(make("cartpole"), preset="exact")
     with pytest.raises(UnknownNameError, match="Did you mean 'scalar'"):
         learn(env, method="scaler")
     with pytest.raises(UnknownNameError, match="no preset named 'exakt'. Did you mean 'exact'"):

@@ -137,25 +137,28 @@ class Training:
             yield point
 
     def result(self) -> Learned:
-        """Return the best policy so far, evaluated on fresh episodes."""
+        """Return the best policy, evaluated on fresh episodes."""
         assert self.best is not None, "nothing was evaluated yet"
         fresh = self._point(self.learner.play(self.policy, FRESH_EPISODES, self._fresh_seed() + 1))
+        return self._learned(self.best, fresh._replace(step=self.best.step), None)
+
+    def stopped(self) -> Learned:
+        """Return the best policy so far, not evaluated again, with all that is needed to go on."""
+        assert self.best is not None, "nothing was evaluated yet"
+        return self._learned(self.best, self.best, self.learner.arrays())
+
+    def _learned(self, best: Point, fresh: Point, checkpoint: dict[str, NDArray[Any]] | None) -> Learned:
         return Learned(
             policy=self.policy,
-            best=self.best,
-            fresh=fresh._replace(step=self.best.step),
+            best=best,
+            fresh=fresh,
             curve=list(self.curve),
             steps=self.learner.steps,
             seconds=self.seconds,
             about=self.about,
             base=self.base,
-            checkpoint=None,
+            checkpoint=checkpoint,
         )
-
-    def stopped(self) -> Learned:
-        """Return the result so far with all that is needed to go on."""
-        checkpoint = self.learner.arrays()
-        return replace_checkpoint(self.result(), checkpoint)
 
     def resume(self, run: Learned) -> None:
         """Go on from a run that was stopped."""
@@ -187,7 +190,7 @@ class Learned:
     best: Point
     """The evaluation by which the policy was chosen."""
     fresh: Point
-    """The policy on fresh episodes."""
+    """The policy on fresh episodes; the same as `best` if the run was stopped before its end."""
     curve: list[Point]
     steps: int
     seconds: float
@@ -236,11 +239,6 @@ class Learned:
             "finished": self.checkpoint is None,
         }
         files.write_manifest(folder, "run", content)
-
-
-def replace_checkpoint(run: Learned, checkpoint: dict[str, NDArray[Any]]) -> Learned:
-    """Return the run with a learner's state to go on from."""
-    return Learned(**{**run.__dict__, "checkpoint": checkpoint})
 
 
 def load(path: str | Path) -> Learned:

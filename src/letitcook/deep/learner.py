@@ -52,6 +52,7 @@ class Rules(NamedTuple):
     epsilon_end: float
     epsilon_steps: int
     slack: float
+    follow: bool
     huber: bool
     double_q: bool
     bootstrap_on_truncation: bool
@@ -128,6 +129,7 @@ def new_learner(
             epsilon_end=float(settings.epsilon_end),
             epsilon_steps=int(settings.epsilon_steps),
             slack=float(settings.slack),
+            follow=settings.bootstrap == "lexicographic",
             huber=settings.loss == "huber",
             double_q=bool(settings.double_q),
             bootstrap_on_truncation=bool(settings.bootstrap_on_truncation),
@@ -264,7 +266,12 @@ def targets(learner: Learner, rows: int) -> None:
         for k in range(K):
             for u in range(n):
                 row[k, u] = choosing[k, i, u]
-            best = row[0].argmax() if k == 0 else lex_argmax_kernel(row[: k + 1], rules.slack)
+        followed = lex_argmax_kernel(row, rules.slack) if K > 1 else row[0].argmax()
+        for k in range(K):
+            if k == K - 1 or rules.follow:
+                best = followed
+            else:
+                best = row[0].argmax() if k == 0 else lex_argmax_kernel(row[: k + 1], rules.slack)
             task, waiting = room.batch.reward[i, 0], room.batch.reward[i, 1]
             y = learner.weights[k, 0] * task + learner.weights[k, 1] * waiting
             y += room.batch.discount[i] * room.q[k, i, best]

@@ -51,6 +51,8 @@ class LDQNSettings:
     # What the paper leaves open.
     slack: float = 0.1
     """σ: decisions within this much of the best value count as equally good; in units of the return."""
+    bootstrap: Literal["max", "lexicographic"] = "max"
+    """What the task value bootstraps on: the maximum, as printed, or the decision that Lex-Argmax takes."""
     loss: Literal["mse", "huber"] = "mse"
     """Distance of a value to its target."""
     double_q: bool = False
@@ -76,6 +78,7 @@ class LDQNSettings:
         _check("learning_rate", rate, 0 < rate < math.inf, "give a number above 0, such as 0.001")
         _check("polyak", self.polyak, 0 < self.polyak <= 1, "give a fraction in (0, 1]")
         _check("slack", self.slack, 0 <= self.slack < math.inf, "give a number of at least 0")
+        _check("bootstrap", self.bootstrap, self.bootstrap in ("max", "lexicographic"), "use 'max' or 'lexicographic'")
         _check("loss", self.loss, self.loss in ("mse", "huber"), "use 'mse' or 'huber'")
         _check("hidden", self.hidden, all(width >= 1 for width in self.hidden), "give widths of at least 1")
         if self.clip_targets is not None:
