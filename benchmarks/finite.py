@@ -31,7 +31,12 @@ from letitcook.wmdp import Decisions
 STEPS = 4_000_000
 SKRL_DECISIONS = 4_000
 METHODS = {"lexicographic": Objective("lexicographic"), "scalar": Objective("scalar", 0.1)}
-TARGETS = {("cook", "lexicographic"): 12, ("cook", "scalar"): 25, ("coffee", "lexicographic"): 8, ("coffee", "scalar"): 12}
+TARGETS = {
+    ("cook", "lexicographic"): 12,
+    ("cook", "scalar"): 25,
+    ("coffee", "lexicographic"): 8,
+    ("coffee", "scalar"): 12,
+}
 """Millions of primitive steps per second and core that are asked for."""
 
 

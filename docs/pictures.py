@@ -40,14 +40,9 @@ def timeline(axis: plt.Axes, y: float, episode: Episode, fills: dict[int, str], 
             axis.text(t + elapsed / 2, y + 0.31, text, ha="center", va="center", fontsize=8.5, color=INK)
         t += elapsed
     axis.text(-0.6, y + 0.31, label, ha="right", va="center", fontsize=9.5, color=INK)
-    axis.text(t + 0.6, y + 0.31, f"{t} steps, {episode.queries} queries", ha="left", va="center", fontsize=9.5, color=INK)
-
-
-class Always:
-    """The same decision, always."""
-
-    def predict(self, observation: object, state: object = None, episode_start: object = None, deterministic: bool = True) -> tuple[int, None]:  # fmt: skip
-        return 0, None
+    axis.text(
+        t + 0.6, y + 0.31, f"{t} steps, {episode.queries} queries", ha="left", va="center", fontsize=9.5, color=INK
+    )
 
 
 def main() -> None:

@@ -49,14 +49,14 @@ def test_what_comes_after_the_end_is_worth_nothing():
         np.testing.assert_allclose(batch.discount, expected)
 
 
-def sub_waits(elapsed, ended, truncated, n=3000):
+def sub_waits(elapsed, planned, terminated, truncated, n=3000):
     """Sub-waits of a wait through the states 0, 1, 2, ...; the reward of the step from i is i + 1."""
     replay, rng = new_replay(n, 1), seeded(1)
     path = np.arange(20, dtype=np.float32)[:, None]
     rewards = np.arange(1.0, 20.0)
     waits, durations = np.array([1, 3, 4]), np.array([1, 1, 1, 2, 4])
     for _ in range(n):
-        remember_sub_wait(replay, path, rewards, elapsed, ended, truncated, 0.5, waits, durations, rng)
+        remember_sub_wait(replay, path, rewards, elapsed, planned, terminated, truncated, 0.5, waits, durations, rng)
     return [
         (int(replay.observation[i, 0]), int(replay.decision[i]), int(replay.next_observation[i, 0]), i)
         for i in range(replay.cursor[FILLED])
@@ -64,7 +64,7 @@ def sub_waits(elapsed, ended, truncated, n=3000):
 
 
 def test_sub_waits_are_all_the_shorter_waits_that_were_lived():
-    rows, replay = sub_waits(elapsed=4, ended=False, truncated=False)
+    rows, replay = sub_waits(elapsed=4, planned=4, terminated=False, truncated=False)
     lived = {(a, u, b) for a, u, b, _ in rows}
     ones = {(a, 1, a + 1) for a in range(4)}
     assert lived == ones | {(a, 3, a + 2) for a in range(3)} | {(0, 4, 4)}
@@ -76,14 +76,16 @@ def test_sub_waits_are_all_the_shorter_waits_that_were_lived():
     assert not replay.truncated.any()
 
 
-def test_an_end_cuts_sub_waits_short():
-    rows, replay = sub_waits(elapsed=3, ended=True, truncated=False)
+def test_an_end_cuts_sub_waits_short_and_changes_nothing_in_which_are_drawn():
+    rows, replay = sub_waits(elapsed=3, planned=4, terminated=True, truncated=False)
     lived = {(a, u, b) for a, u, b, _ in rows}
-    assert {(2, 4, 3), (2, 3, 3), (0, 4, 3)} <= lived
+    ones = {(a, 1, a + 1) for a in range(3)}
+    assert lived == ones | {(0, 3, 2), (1, 3, 3), (2, 3, 3), (0, 4, 3)}
     for _, _, b, i in rows:
         assert replay.terminated[i] == (b == 3)
         assert not replay.truncated[i]
-    rows, replay = sub_waits(elapsed=3, ended=True, truncated=True)
+    rows, replay = sub_waits(elapsed=3, planned=3, terminated=False, truncated=True)
+    assert {(a, u, b) for a, u, b, _ in rows} == ones | {(0, 3, 2), (1, 3, 3)}
     for _, _, b, i in rows:
         assert replay.truncated[i] == (b == 3)
         assert not replay.terminated[i]

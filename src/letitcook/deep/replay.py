@@ -113,32 +113,34 @@ def remember_sub_wait(
     path: NDArray[np.float32],
     rewards: NDArray[np.float64],
     elapsed: int,
-    ended: bool,
+    planned: int,
+    terminated: bool,
     truncated: bool,
     gamma: float,
     waits: NDArray[np.int64],
     durations: NDArray[np.int64],
     rng: NDArray[np.uint64],
 ) -> None:
-    """Draw a shorter wait from inside one of `elapsed` steps and remember it, if one of that length was lived.
+    """Draw a shorter wait from inside one of `planned` steps, of which `elapsed` were lived, and remember it.
 
     `path` holds the `elapsed + 1` observations, `rewards` those of the steps, `waits` the decisions that wait and
-    `durations` the steps that each decision asks for. `ended` says that the episode ended with the wait, `truncated`
-    that it was the horizon that ended it; an end cuts a longer wait short, as it always does.
+    `durations` the steps that each decision asks for. What lies inside is a matter of the plan, not of how it went: to
+    count waits that the episode's end cut only when it came, or only when it did not, would favour one outcome of a
+    random world over the others.
     """
-    first = random_below(rng, elapsed)
+    first = random_below(rng, planned)
     decision = waits[random_below(rng, len(waits))]
     last = first + durations[decision]
-    if last > elapsed and not ended:
+    if last > planned or first >= elapsed:
         return
     last = min(last, elapsed)
     total, discount = 0.0, 1.0
     for t in range(first, last):
         total += discount * rewards[t]
         discount *= gamma
-    at_end = ended and last == elapsed
+    at_end = last == elapsed
     remember(
-        replay, path[first], decision, total, -1.0, discount, path[last], at_end and not truncated, at_end and truncated
+        replay, path[first], decision, total, -1.0, discount, path[last], at_end and terminated, at_end and truncated
     )
 
 

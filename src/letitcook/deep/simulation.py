@@ -120,14 +120,15 @@ def run(learner: Learner, world: World, goal: int) -> None:
         reward, _, discount, elapsed, terminated, truncated = carry_out(
             world, u, learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
-        if elapsed > 1:
+        if learner.durations[u] > 1:
             for _ in range(learner.rules.sub_waits):
                 remember_sub_wait(
                     learner.replay,
                     world.path,
                     world.path_rewards,
                     elapsed,
-                    terminated or truncated,
+                    min(learner.durations[u], world.horizon - counters[EPISODE_STEP]),
+                    terminated,
                     truncated,
                     gamma,
                     learner.waits,

@@ -86,7 +86,7 @@ class Stepping:
                 raise NotFiniteError(
                     f"the environment gave the reward {reward} at primitive step {step}; rewards must be finite numbers"
                 )
-            if elapsed > 1 and learner.rules.sub_waits:
+            if info.get("requested", 1) > 1 and learner.rules.sub_waits:
                 self._learn_inside(slot, x, info, terminated, truncated)
             cut = truncated and not terminated
             due = take_in(learner, x, u, task, waiting, elapsed, discount, after, terminated, cut)
@@ -106,14 +106,15 @@ class Stepping:
         learner, space = self._learner, slot.env.observation_space
         path = np.stack([x, *(flat(space, observation) for observation, _ in info["intermediate"])])
         rewards = np.array([float(reward) for _, reward in info["intermediate"]])
-        over = terminated or truncated
+        planned = len(rewards) if truncated else info["requested"]
         for _ in range(learner.rules.sub_waits):
             remember_sub_wait(
                 learner.replay,
                 path,
                 rewards,
                 len(rewards),
-                over,
+                planned,
+                terminated,
                 truncated and not terminated,
                 learner.rules.gamma,
                 learner.waits,
