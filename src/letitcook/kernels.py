@@ -33,7 +33,7 @@ def compiled_fast(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Compile `function` into its callers."""
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy", inline="always")(function))
+    return cast(F, njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function))
 
 
 def seeded(seed: int) -> NDArray[np.uint64]:

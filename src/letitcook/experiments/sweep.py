@@ -81,11 +81,11 @@ def training_of(run: Run, base: NetworkPolicy | None = None, durations: Sequence
 
 def warm_up(runs: Sequence[Run]) -> None:
     """Compile what the runs need, so that several processes do not do it at once."""
-    if any(task_named(run.row.task).finite for run in runs):
-        run = next(run for run in runs if task_named(run.row.task).finite)
+    finite = [run for run in runs if task_named(run.row.task).finite]
+    for run in {run.row.method: run for run in finite}.values():  # one number of objectives, one compilation
         exact(run.row)
         carry_out(replace(run, steps=1))
-    if any(not task_named(run.row.task).finite for run in runs):
+    if len(finite) < len(runs):
         carry_out(Run(Row("cartpole", "scratch", "vanilla"), seed=0, steps=1_100))
 
 

@@ -111,6 +111,10 @@ PRESETS = {"paper": _paper, "exact": _exact}
 """Settings by name, given whether transitions are deterministic and the discount."""
 
 
+Weights = tuple[tuple[float, float], ...]
+"""An objective's weights as the kernel takes them: as a tuple, so that it is compiled for this number of objectives."""
+
+
 class _World(NamedTuple):
     """The waiting MDP as the kernel sees it."""
 
@@ -214,6 +218,7 @@ class QLearner:
             actions=decisions.actions_of,
             horizon=H,
         )
+        self._weights: Weights = tuple((float(task), float(waiting)) for task, waiting in objective.weights)
         s = settings
         self._rule = _Rule(
             wait=decisions.wait,
@@ -265,14 +270,16 @@ class QLearner:
 
     def advance(self, steps: int) -> None:
         """Learn for at least that many more primitive steps, to the end of the decision then under way."""
-        _learn(self._world, self._rule, self.objective.weights, self._memory, self.steps + steps)
+        _learn(self._world, self._rule, self._weights, self._memory, self.steps + steps)
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
         """Return task return, length, queries and base queries of greedy episodes, `(episodes, 4)`.
 
         Where all of them would be the same, it is one.
         """
-        return _evaluate(self._world, self._memory.Q, self._rule.slack, self._enough(episodes), seeded(seed))
+        return _evaluate(
+            self._world, self._memory.Q, self._weights, self._rule.slack, self._enough(episodes), seeded(seed)
+        )
 
     def _enough(self, episodes: int) -> int:
         return 1 if self._world.deterministic and len(self._world.start_state) == 1 else episodes
@@ -281,11 +288,11 @@ class QLearner:
         """Return the same of a policy that was kept."""
         Q = np.zeros((len(self._memory.Q), 1, self._memory.Q.shape[2]))
         Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
-        return _evaluate(self._world, Q, 0.0, self._enough(episodes), seeded(seed))
+        return _evaluate(self._world, Q, ((1.0, 0.0),), 0.0, self._enough(episodes), seeded(seed))
 
     def policy(self) -> TablePolicy:
         """Return the greedy policy as it is now."""
-        table = _greedy_table(self.Q, self._rule.slack).astype(np.int16)
+        table = _greedy_table(self.Q, self._weights, self._rule.slack).astype(np.int16)
         first = np.unique(self.tables.rows, return_index=True)[1]
         return TablePolicy([observation_key(self.tables.observations[s]) for s in first], table)
 
@@ -347,17 +354,17 @@ def _cumulative(probability: NDArray[np.float64], offsets: NDArray[np.int64]) ->
 
 
 @compiled
-def _learn(world: _World, rule: _Rule, weights: NDArray[np.float64], memory: _Memory, until: int) -> None:
+def _learn(world: _World, rule: _Rule, weights: Weights, memory: _Memory, until: int) -> None:
     """Algorithm 1 until that many primitive steps; the comments are its lines."""
     # Arrays that are passed on one by one cost nothing; inside a tuple each call would count references to all of them.
     Q, visits, clock, rng, path, rewards, taken, value, bar = memory
     next_state, reward, offsets, cumulative = world.next_state, world.reward, world.offsets, world.cumulative
     rows, durations, actions = world.rows, world.durations, world.actions
     n_actions, H, U, end = world.n_actions, world.horizon, len(durations), len(rows) - 1
-    steps, s, t, n = clock[STEPS], clock[STATE], clock[TIME], clock[TAKEN]
+    steps, decisions, s, t, n = clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN]
     alpha, epsilon = rule.alpha, rule.epsilon
     moving = rule.alpha != rule.alpha_end or rule.epsilon != rule.epsilon_end
-    greedy = _look(Q, rows[s], rule.slack, rule.follow, value, bar)
+    greedy = _look(Q, weights, rows[s], rule.slack, rule.follow, value, bar)
     while steps < until:
         if moving:
             progress = min(1.0, steps / rule.schedule)
@@ -389,7 +396,7 @@ def _learn(world: _World, rule: _Rule, weights: NDArray[np.float64], memory: _Me
         greedy = _update(Q, visits, weights, rows, path, rewards, value, bar, rule, u, begun, t, alpha)
         # s ← s', t ← t + elapsed
         steps += t - begun
-        clock[DECISIONS] += 1
+        decisions += 1
         n += 1
         if s == end or t >= H:
             if rule.backward_replay:
@@ -411,15 +418,15 @@ def _learn(world: _World, rule: _Rule, weights: NDArray[np.float64], memory: _Me
                 )
             s, t, n = world.start_state[_draw(world.start_cumulative, 0, len(world.start_state), rng)], 0, 0
             clock[EPISODES] += 1
-            greedy = _look(Q, rows[s], rule.slack, rule.follow, value, bar)
-    clock[STEPS], clock[STATE], clock[TIME], clock[TAKEN] = steps, s, t, n
+            greedy = _look(Q, weights, rows[s], rule.slack, rule.follow, value, bar)
+    clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN] = steps, decisions, s, t, n
 
 
 @inlined
 def _update(
     Q: NDArray[np.float64],
     visits: NDArray[np.int64],
-    weights: NDArray[np.float64],
+    weights: Weights,
     rows: NDArray[np.int64],
     path: NDArray[np.int64],
     rewards: NDArray[np.float64],
@@ -443,11 +450,11 @@ def _update(
         visits[s, u] += 1
         alpha /= visits[s, u] ** rule.visit_power
     greedy = 0
-    for k in range(Q.shape[1] + 1):
+    for k in range(len(weights) + 1):
         if k == 0 or s == s_after:  # where s' = s, the row has just been written
-            greedy = _look(Q, s_after, rule.slack, rule.follow, value, bar)
-        if k < Q.shape[1]:
-            target = weights[k, 0] * G - weights[k, 1] + discount * value[k]
+            greedy = _look(Q, weights, s_after, rule.slack, rule.follow, value, bar)
+        if k < len(weights):
+            target = weights[k][0] * G - weights[k][1] + discount * value[k]
             Q[s, k, u] = (1.0 - alpha) * Q[s, k, u] + alpha * target
     return greedy
 
@@ -456,7 +463,7 @@ def _update(
 def _learn_sub_waits(
     Q: NDArray[np.float64],
     visits: NDArray[np.int64],
-    weights: NDArray[np.float64],
+    weights: Weights,
     rows: NDArray[np.int64],
     durations: NDArray[np.int64],
     actions: NDArray[np.int64],
@@ -485,7 +492,7 @@ def _learn_sub_waits(
 def _replay(
     Q: NDArray[np.float64],
     visits: NDArray[np.int64],
-    weights: NDArray[np.float64],
+    weights: Weights,
     rows: NDArray[np.int64],
     durations: NDArray[np.int64],
     actions: NDArray[np.int64],
@@ -511,11 +518,17 @@ def _replay(
 
 @inlined
 def _look(
-    Q: NDArray[np.float64], row: int, slack: float, follow: bool, value: NDArray[np.float64], bar: NDArray[np.float64]
+    Q: NDArray[np.float64],
+    weights: Weights,
+    row: int,
+    slack: float,
+    follow: bool,
+    value: NDArray[np.float64],
+    bar: NDArray[np.float64],
 ) -> int:
     """Lex-Argmax of one row, ties to the lowest index; `value[k]` becomes what the row is worth to objective k."""
     # Selections instead of branches: which decision is best is what a processor cannot predict.
-    K, U = Q.shape[1], Q.shape[2]
+    K, U = len(weights), Q.shape[2]
     choice = 0
     best = -np.inf
     for u in range(U):
@@ -570,7 +583,7 @@ def _draw(cumulative: NDArray[np.float64], first: int, last: int, rng: NDArray[n
 
 @compiled
 def _evaluate(
-    world: _World, Q: NDArray[np.float64], slack: float, episodes: int, rng: NDArray[np.uint64]
+    world: _World, Q: NDArray[np.float64], weights: Weights, slack: float, episodes: int, rng: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
     """Return task return, length, queries, queries of action 0 of greedy episodes, `(episodes, 4)`."""
     end = len(world.rows) - 1
@@ -580,7 +593,7 @@ def _evaluate(
         s = world.start_state[_draw(world.start_cumulative, 0, len(world.start_state), rng)]
         t = 0
         while t < world.horizon and s != end:
-            u = _look(Q, world.rows[s], slack, False, value, bar)
+            u = _look(Q, weights, world.rows[s], slack, False, value, bar)
             results[n, 2] += 1
             results[n, 3] += u == 0
             last = min(t + world.durations[u], world.horizon)
@@ -595,10 +608,10 @@ def _evaluate(
 
 
 @compiled
-def _greedy_table(Q: NDArray[np.float64], slack: float) -> NDArray[np.int64]:
+def _greedy_table(Q: NDArray[np.float64], weights: Weights, slack: float) -> NDArray[np.int64]:
     """Return the greedy decision of every row."""
     value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
     table = np.empty(len(Q), dtype=np.int64)
     for row in range(len(Q)):
-        table[row] = _look(Q, row, slack, False, value, bar)
+        table[row] = _look(Q, weights, row, slack, False, value, bar)
     return table
