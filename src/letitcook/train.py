@@ -38,8 +38,8 @@ EVERY = 10_000
 """Primitive steps between two evaluations."""
 EPISODES = 20
 """Greedy episodes of an evaluation."""
-FRESH_EPISODES = 1_000
-"""Fresh episodes on which the best policy is evaluated at the end."""
+FRESH_EPISODES, FRESH_EPISODES_IN_PYTHON = 1_000, 100
+"""Fresh episodes on which the best policy is evaluated at the end; fewer where each step goes through Python."""
 FINITE_STEPS, DEEP_STEPS = 10_000_000, 1_000_000
 """Primitive steps of a run in the paper, with tables and with networks."""
 POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy}
@@ -118,6 +118,7 @@ class Training:
     """The network that is wrapped, where there is one; it is saved with the run."""
     every: int = EVERY
     episodes: int = EPISODES
+    fresh_episodes: int = FRESH_EPISODES
     curve: list[Point] = field(default_factory=list)
     best: Point | None = None
     policy: Any = None
@@ -139,7 +140,7 @@ class Training:
     def result(self) -> Learned:
         """Return the best policy, evaluated on fresh episodes."""
         assert self.best is not None, "nothing was evaluated yet"
-        fresh = self._point(self.learner.play(self.policy, FRESH_EPISODES, self._fresh_seed() + 1))
+        fresh = self._point(self.learner.play(self.policy, self.fresh_episodes, self._fresh_seed() + 1))
         return self._learned(self.best, fresh._replace(step=self.best.step), None)
 
     def stopped(self) -> Learned:
@@ -407,7 +408,8 @@ def begin_networks(env: WaitingEnv, method: str, lam: float | None, seed: int, p
     world: Task | WaitingEnv = task if compiled and task is not None else env
     learner = LDQN(world, decisions, objective, settings, check_seed(seed), base if compiled else None)
     about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
-    return Training(learner, objective, seed, about, base)
+    fresh = FRESH_EPISODES if compiled else FRESH_EPISODES_IN_PYTHON
+    return Training(learner, objective, seed, about, base, fresh_episodes=fresh)
 
 
 def check_seed(seed: int) -> int:

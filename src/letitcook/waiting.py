@@ -63,6 +63,9 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
             np.array([-np.inf, -1.0], dtype=np.float32), np.array([np.inf, -1.0], dtype=np.float32)
         )
         self.reward_dim = 2
+        # MO-Gymnasium's wrappers look for these on the innermost environment.
+        inside: Any = env.unwrapped
+        inside.reward_space, inside.reward_dim = self.reward_space, self.reward_dim
         # Plain lists: `step` reads single elements, and Python does that fastest.
         self._requested = self.decisions.durations_of.tolist()
         self._primitive = (self.decisions.actions_of + start).tolist()

@@ -99,7 +99,7 @@ def plan(
     >>> from letitcook import make
     >>> best = plan(make("cook"))
     >>> best.length, best.queries, best.labels[-4:]
-    (33.0, 25.0, ['east', 'south', 'east', 'interact'])
+    (33.0, 25.0, ['wait 5', 'interact', 'east', 'interact'])
     >>> around = plan(make("cook", mode="wrap"))
     >>> around.length, around.queries
     (53.0, 39.0)
