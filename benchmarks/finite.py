@@ -24,7 +24,8 @@ from gymnasium import spaces
 
 from letitcook import Objective, make
 from letitcook.experiments.sweep import world_of
-from letitcook.finite.q_learning import PAPER, QLearner
+from letitcook.finite.q_learning import QLearner
+from letitcook.finite.settings import PAPER
 from letitcook.finite.tables import Tables
 from letitcook.wmdp import Decisions
 

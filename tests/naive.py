@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from letitcook.finite.q_learning import QSettings
+from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables
 from letitcook.wmdp import Decisions
 

@@ -19,6 +19,7 @@ FLOORS = [
     ["wrapping"],
     ["interleaving", "finite", "deep"],
     ["evaluate", "files"],
+    ["runs"],
     ["train"],
     ["experiments"],
     ["report"],

@@ -11,7 +11,7 @@ from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.suites import Row, Run, paper_rows, suite
 from letitcook.report.compare import compare, comparison_frame, runs_frame, write_results
 from letitcook.report.tables import comparison_tables
-from letitcook.train import load
+from letitcook.runs import load
 
 FEW = [Run(Row("cook", mode, "lexicographic"), seed, steps=20_000) for mode in ("scratch", "wrap") for seed in range(2)]
 

@@ -12,7 +12,9 @@ from letitcook import make
 from letitcook.envs import task_named
 from letitcook.errors import FileFormatError, FinitenessError, SettingError
 from letitcook.finite.plan import plan_tables
-from letitcook.finite.q_learning import EXACT, EXACT_RANDOM, PAPER, QLearner, QSettings, TablePolicy
+from letitcook.finite.policy import TablePolicy
+from letitcook.finite.q_learning import QLearner
+from letitcook.finite.settings import EXACT, EXACT_RANDOM, PAPER, QSettings
 from letitcook.finite.tables import enumerate_env
 from letitcook.lexicographic import Objective
 from worlds import random_decisions, random_tables

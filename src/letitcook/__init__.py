@@ -5,11 +5,12 @@ from importlib.metadata import version
 from letitcook.envs import TASKS, AuxiliaryTask, Task, task_named, tasks
 from letitcook.evaluate import Evaluation, evaluate, rollout
 from letitcook.finite.plan import Plan, plan
-from letitcook.finite.q_learning import QSettings
+from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, enumerate_env
 from letitcook.interleaving import Interleaved, interleave
 from letitcook.lexicographic import Objective, lex_argmax, lex_better
-from letitcook.train import Learned, learn, load
+from letitcook.runs import Learned, load
+from letitcook.train import learn
 from letitcook.waiting import ScalarisedEnv, WaitingEnv
 from letitcook.wmdp import Decisions, Episode, Policy, Transition
 from letitcook.wrapping import BasePolicyEnv, make, wrap

@@ -25,7 +25,8 @@ from letitcook.interleaving import interleave as interleave_policy
 from letitcook.progress import pair, short, sweep_lines, working
 from letitcook.report.compare import compare, write_results
 from letitcook.report.tables import LEGEND, comparison_tables, tasks_table
-from letitcook.train import Learned, check_steps, load, run_until_stopped
+from letitcook.runs import Learned, load
+from letitcook.train import check_steps, run_until_stopped
 from letitcook.wrapping import make
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")

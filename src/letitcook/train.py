@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -23,14 +23,15 @@ from letitcook.deep.ldqn import LDQN
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import PRESETS as DEEP_PRESETS
 from letitcook.envs import Task, task_of
-from letitcook.errors import FileFormatError, NotFiniteError, SettingError, UnknownNameError
-from letitcook.finite.q_learning import PRESETS as FINITE_PRESETS
-from letitcook.finite.q_learning import QLearner, TablePolicy
+from letitcook.errors import NotFiniteError, SettingError, UnknownNameError
+from letitcook.finite.q_learning import QLearner
+from letitcook.finite.settings import PRESETS as FINITE_PRESETS
 from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
 from letitcook.lexicographic import Objective
 from letitcook.progress import training_line
+from letitcook.runs import Learned, Point
 from letitcook.waiting import WaitingEnv, horizon_of, waiting_env_of
-from letitcook.wmdp import Decisions, Policy
+from letitcook.wmdp import Decisions
 from letitcook.wrapping import BasePolicyEnv
 
 METHODS = ("lexicographic", "scalar", "vanilla")
@@ -42,8 +43,6 @@ FRESH_EPISODES, FRESH_EPISODES_IN_PYTHON = 1_000, 100
 """Fresh episodes on which the best policy is evaluated at the end; fewer where each step goes through Python."""
 FINITE_STEPS, DEEP_STEPS = 10_000_000, 1_000_000
 """Primitive steps of a run in the paper, with tables and with networks."""
-POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy}
-"""Policies that can be saved, by the name in the manifest."""
 
 
 class Learner(Protocol):
@@ -77,16 +76,6 @@ class Learner(Protocol):
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned."""
         ...
-
-
-class Point(NamedTuple):
-    """One evaluation: the primitive steps before it, and means over its episodes."""
-
-    step: int
-    task_return: float
-    length: float
-    queries: float
-    base_queries: float
 
 
 def objective_of(method: str, lam: float | None = None) -> Objective:
@@ -181,100 +170,6 @@ class Training:
 
     def _better(self, a: Point, b: Point) -> bool:
         return self.objective.better((a.task_return, -a.queries), (b.task_return, -b.queries))
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What came of a run: the best policy, its numbers, and the curve."""
-
-    policy: Policy
-    best: Point
-    """The evaluation by which the policy was chosen."""
-    fresh: Point
-    """The policy on fresh episodes; the same as `best` if the run was stopped before its end."""
-    curve: list[Point]
-    steps: int
-    seconds: float
-    about: dict[str, Any]
-    """Method, λ, seed, preset, settings and decisions, as plain data."""
-    base: NetworkPolicy | None = None
-    """The network that was wrapped, where there is one."""
-    checkpoint: dict[str, NDArray[Any]] | None = None
-    """The learner's state, if the run was stopped before its end."""
-
-    @property
-    def length(self) -> float:
-        """Mean primitive steps of the policy's episodes."""
-        return self.fresh.length
-
-    @property
-    def queries(self) -> float:
-        """Mean queries of the policy."""
-        return self.fresh.queries
-
-    @property
-    def task_return(self) -> float:
-        """Mean task return of the policy."""
-        return self.fresh.task_return
-
-    def save(self, path: str | Path) -> Path:
-        """Write the run as a folder: manifest, policy, learning curve; the learner's state, if it was stopped."""
-        folder = files.check_output(Path(path))
-        files.write_folder(folder, self._write)
-        return folder
-
-    def _write(self, folder: Path) -> None:
-        files.write_arrays(folder / "policy.safetensors", self.policy.arrays())  # type: ignore[attr-defined]
-        if self.base is not None:
-            files.write_arrays(folder / "base.safetensors", self.base.arrays())
-        if self.checkpoint is not None:
-            files.write_arrays(folder / "checkpoint.safetensors", self.checkpoint)
-        curve = np.array(self.curve, dtype=np.float64)
-        files.write_arrays(folder / "curve.safetensors", {n: curve[:, i] for i, n in enumerate(Point._fields)})
-        content = {
-            "about": self.about,
-            "best": self.best._asdict(),
-            "fresh": self.fresh._asdict(),
-            "steps": self.steps,
-            "seconds": self.seconds,
-            "finished": self.checkpoint is None,
-        }
-        files.write_manifest(folder, "run", content)
-
-
-def load(path: str | Path) -> Learned:
-    """Read a run that was saved.
-
-    >>> import tempfile
-    >>> from letitcook import learn, make
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     folder = learn(make("cook", mode="wrap"), steps=20_000, progress=False).save(place + "/run")
-    ...     run = load(folder)
-    >>> run.about["method"], len(run.curve)
-    ('lexicographic', 2)
-    """
-    folder = Path(path)
-    manifest = files.read_manifest(folder, "run")
-    curve = files.read_arrays(folder / "curve.safetensors")
-    arrays = files.read_arrays(folder / "policy.safetensors")
-    base, checkpoint = folder / "base.safetensors", folder / "checkpoint.safetensors"
-    try:
-        points = [Point(int(row[0]), *row[1:]) for row in zip(*(curve[n].tolist() for n in Point._fields), strict=True)]
-        return Learned(
-            policy=POLICIES[manifest["about"]["policy"]].from_arrays(arrays),
-            best=Point(**manifest["best"]),
-            fresh=Point(**manifest["fresh"]),
-            curve=points,
-            steps=manifest["steps"],
-            seconds=manifest["seconds"],
-            about=manifest["about"],
-            base=NetworkPolicy.from_arrays(files.read_arrays(base)) if base.exists() else None,
-            checkpoint=None if manifest["finished"] else files.read_arrays(checkpoint),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, FileFormatError):
-            raise
-        raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
 
 
 def learn(

@@ -20,7 +20,8 @@ from letitcook.errors import FileFormatError, OutputError, SettingError
 from letitcook.experiments.suites import Row, Run, base_of
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.tables import Tables, enumerate_env
-from letitcook.train import Learned, Training, begin, begin_tables, decisions_of, load, objective_of
+from letitcook.runs import Learned, load
+from letitcook.train import Training, begin, begin_tables, decisions_of, objective_of
 from letitcook.waiting import WaitingEnv, horizon_of
 from letitcook.wmdp import Decisions
 from letitcook.wrapping import make, wrap

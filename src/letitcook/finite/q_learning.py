@@ -26,90 +26,18 @@ Beyond the paper, and off unless asked for:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.errors import FileFormatError, FinitenessError, SettingError
+from letitcook.errors import FileFormatError, SettingError
+from letitcook.finite.policy import TablePolicy
+from letitcook.finite.settings import PAPER, QSettings
 from letitcook.finite.tables import Tables, observation_key
 from letitcook.kernels import compiled, inlined, random_below, random_float, seeded
 from letitcook.lexicographic import Objective
 from letitcook.wmdp import Decisions
-
-
-@dataclass(frozen=True)
-class QSettings:
-    """Every setting of the tabular learner; the defaults are the paper's."""
-
-    gamma: float = 1.0
-    """Discount per primitive step."""
-    alpha: float = 0.1
-    """Step size at the beginning."""
-    alpha_end: float | None = None
-    """Step size after `schedule` primitive steps, reached linearly; None keeps `alpha`."""
-    visit_power: float = 0.0
-    """ω: where above 0, the step size is `alpha / visits^ω` of each state and decision (0.5 < ω ≤ 1 converges)."""
-    epsilon: float = 0.05
-    """Probability of a random decision at the beginning."""
-    epsilon_end: float | None = None
-    """Probability of a random decision after `schedule` primitive steps, reached linearly; None keeps `epsilon`."""
-    schedule: int = 1_000_000
-    """Primitive steps over which `alpha` and `epsilon` move to their ends."""
-    slack: float = 0.001
-    """σ: how far from the best a decision may be in one objective and still be judged by the next."""
-    initial: float = 0.0
-    """Initial value of every entry of Q."""
-    bootstrap: Literal["max", "lexicographic"] = "max"
-    """What the task value bootstraps on: the maximum, as printed, or the decision that Lex-Argmax takes."""
-    ties: Literal["first", "random"] = "first"
-    """Among equally good decisions take the lowest index, or any one while learning (a policy takes the lowest)."""
-    bootstrap_on_truncation: bool = True
-    """Whether the value of the state at the horizon counts (the episode was cut), or is 0 (it ended)."""
-    sub_waits: bool = False
-    """Learn from every shorter wait inside an executed wait."""
-    backward_replay: bool = False
-    """Learn from each episode once more from its end to its beginning."""
-
-    def __post_init__(self) -> None:
-        checks = {
-            "gamma": 0.0 < self.gamma <= 1.0,
-            "alpha": 0.0 < self.alpha <= 1.0,
-            "alpha_end": self.alpha_end is None or 0.0 <= self.alpha_end <= 1.0,
-            "visit_power": 0.0 <= self.visit_power <= 1.0,
-            "epsilon": 0.0 <= self.epsilon <= 1.0,
-            "epsilon_end": self.epsilon_end is None or 0.0 <= self.epsilon_end <= 1.0,
-            "schedule": self.schedule >= 1,
-            "slack": self.slack >= 0.0,
-            "initial": bool(np.isfinite(self.initial)),
-            "bootstrap": self.bootstrap in ("max", "lexicographic"),
-            "ties": self.ties in ("first", "random"),
-        }
-        for name, fine in checks.items():
-            if not fine:
-                raise SettingError(f"{name} = {getattr(self, name)!r} is not allowed; see letitcook.QSettings")
-
-
-PAPER = QSettings(bootstrap="lexicographic")
-"""The paper's table of LQ-learning hyperparameters, and what it leaves open as its results show it."""
-EXACT = QSettings(alpha=1.0, sub_waits=True, backward_replay=True)
-"""Beyond the paper: deterministic transitions need no averaging, and every episode is used to the full."""
-EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, sub_waits=True)
-"""The same for random transitions, which must be averaged."""
-
-
-def _paper(deterministic: bool, gamma: float) -> QSettings:
-    return replace(PAPER, gamma=gamma)
-
-
-def _exact(deterministic: bool, gamma: float) -> QSettings:
-    return replace(EXACT if deterministic else EXACT_RANDOM, gamma=gamma)
-
-
-PRESETS = {"paper": _paper, "exact": _exact}
-"""Settings by name, given whether transitions are deterministic and the discount."""
-
 
 Weights = tuple[tuple[float, float], ...]
 """An objective's weights as the kernel takes them: as a tuple, so that it is compiled for this number of objectives."""
@@ -179,6 +107,7 @@ class QLearner:
     """Q-learning with `K` objectives; advances by primitive steps, and can stop and go on anywhere.
 
     >>> from letitcook import make
+    >>> from letitcook.finite.settings import EXACT
     >>> from letitcook.finite.tables import enumerate_env
     >>> env = make("cook", mode="wrap")
     >>> learner = QLearner(enumerate_env(env), env.decisions, 200, Objective.named("lexicographic"), EXACT, seed=0)
@@ -306,42 +235,6 @@ class QLearner:
             if name not in arrays or arrays[name].shape != array.shape:
                 raise FileFormatError(f"the saved learner does not fit: {name} is missing or of another shape")
             array[...] = arrays[name]
-
-
-class TablePolicy:
-    """A decision for each observation.
-
-    >>> policy = TablePolicy([(0,), (1,)], np.array([3, 5]))
-    >>> policy.predict(1)
-    (5, None)
-    >>> policy.predict(np.array([[0], [1]]))[0].tolist()
-    [3, 5]
-    """
-
-    def __init__(self, keys: list[tuple[Any, ...]], table: NDArray[np.int16]) -> None:
-        self.keys = keys
-        self.table = table
-        self._decision = {key: int(u) for key, u in zip(keys, table, strict=True)}
-
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
-    ) -> tuple[Any, None]:
-        """Return the decision at an observation, or those at an array of them."""
-        key = observation_key(observation)
-        if key in self._decision:
-            return self._decision[key], None
-        if isinstance(observation, np.ndarray) and observation.ndim >= 1 and len(key) > len(self.keys[0]):
-            return np.array([self.predict(o)[0] for o in observation]), None
-        raise FinitenessError(f"observation {observation!r} is not one of the {len(self.keys):,} that were learned")
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the policy as arrays, for a file."""
-        return {"observations": np.array(self.keys), "decisions": self.table}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> TablePolicy:
-        """Return the policy that `arrays` came from."""
-        return cls([tuple(key) for key in arrays["observations"].tolist()], arrays["decisions"])
 
 
 def _cumulative(probability: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:

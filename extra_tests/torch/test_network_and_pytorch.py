@@ -1,28 +1,11 @@
 """The network kernels against PyTorch."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
 
 from letitcook.deep.network import adam, forward, gradient, initial_parameters, new_scratch
-
-
-def layers(parameters, sizes):
-    """The weights `(in, out)` and biases of each layer."""
-    result, at = [], 0
-    for n_in, n_out in pairwise(sizes):
-        weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in).T
-        result.append((weights, parameters[at + n_in * n_out : at + n_in * n_out + n_out]))
-        at += n_in * n_out + n_out
-    return result
-
-
-def batch(sizes, rows=64, seed=0):
-    dice = np.random.default_rng(seed)
-    x = dice.normal(size=(rows, sizes[0])).astype(np.float32)
-    return x, dice.integers(sizes[-1], size=rows), dice.normal(size=rows).astype(np.float32) * 3
+from test_network import batch, layers
 
 
 @pytest.mark.parametrize("loss", ["mse", "huber"])

@@ -1,0 +1,82 @@
+"""The settings of tabular Q-learning: one a line, the paper's, and those that go beyond it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from letitcook.errors import SettingError
+
+
+@dataclass(frozen=True)
+class QSettings:
+    """Every setting of the tabular learner; the defaults are the paper's."""
+
+    gamma: float = 1.0
+    """Discount per primitive step."""
+    alpha: float = 0.1
+    """Step size at the beginning."""
+    alpha_end: float | None = None
+    """Step size after `schedule` primitive steps, reached linearly; None keeps `alpha`."""
+    visit_power: float = 0.0
+    """ω: where above 0, the step size is `alpha / visits^ω` of each state and decision (0.5 < ω ≤ 1 converges)."""
+    epsilon: float = 0.05
+    """Probability of a random decision at the beginning."""
+    epsilon_end: float | None = None
+    """Probability of a random decision after `schedule` primitive steps, reached linearly; None keeps `epsilon`."""
+    schedule: int = 1_000_000
+    """Primitive steps over which `alpha` and `epsilon` move to their ends."""
+    slack: float = 0.001
+    """σ: how far from the best a decision may be in one objective and still be judged by the next."""
+    initial: float = 0.0
+    """Initial value of every entry of Q."""
+    bootstrap: Literal["max", "lexicographic"] = "max"
+    """What the task value bootstraps on: the maximum, as printed, or the decision that Lex-Argmax takes."""
+    ties: Literal["first", "random"] = "first"
+    """Among equally good decisions take the lowest index, or any one while learning (a policy takes the lowest)."""
+    bootstrap_on_truncation: bool = True
+    """Whether the value of the state at the horizon counts (the episode was cut), or is 0 (it ended)."""
+    sub_waits: bool = False
+    """Learn from every shorter wait inside an executed wait."""
+    backward_replay: bool = False
+    """Learn from each episode once more from its end to its beginning."""
+
+    def __post_init__(self) -> None:
+        checks = {
+            "gamma": 0.0 < self.gamma <= 1.0,
+            "alpha": 0.0 < self.alpha <= 1.0,
+            "alpha_end": self.alpha_end is None or 0.0 <= self.alpha_end <= 1.0,
+            "visit_power": 0.0 <= self.visit_power <= 1.0,
+            "epsilon": 0.0 <= self.epsilon <= 1.0,
+            "epsilon_end": self.epsilon_end is None or 0.0 <= self.epsilon_end <= 1.0,
+            "schedule": self.schedule >= 1,
+            "slack": self.slack >= 0.0,
+            "initial": bool(np.isfinite(self.initial)),
+            "bootstrap": self.bootstrap in ("max", "lexicographic"),
+            "ties": self.ties in ("first", "random"),
+        }
+        for name, fine in checks.items():
+            if not fine:
+                raise SettingError(f"{name} = {getattr(self, name)!r} is not allowed; see letitcook.QSettings")
+
+
+PAPER = QSettings(bootstrap="lexicographic")
+"""The paper's table of LQ-learning hyperparameters, and what it leaves open as its results show it."""
+EXACT = QSettings(alpha=1.0, sub_waits=True, backward_replay=True)
+"""Beyond the paper: deterministic transitions need no averaging, and every episode is used to the full."""
+EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, sub_waits=True)
+"""The same for random transitions, which must be averaged."""
+
+
+def _paper(deterministic: bool, gamma: float) -> QSettings:
+    return replace(PAPER, gamma=gamma)
+
+
+def _exact(deterministic: bool, gamma: float) -> QSettings:
+    return replace(EXACT if deterministic else EXACT_RANDOM, gamma=gamma)
+
+
+PRESETS = {"paper": _paper, "exact": _exact}
+"""Settings by name, given whether transitions are deterministic and the discount."""
