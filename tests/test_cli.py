@@ -226,3 +226,21 @@ def test_the_installed_command_and_its_version(tmp_path: Path) -> None:
     )
     assert (again.returncode, again.stdout) == (2, "")
     assert "no task named 'nope'" in again.stderr
+
+
+def test_ctrl_c_in_a_sweep_says_what_is_kept(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = cli.sweeps.sweep
+
+    def interrupted(runs: Any, out: Path, workers: int) -> Any:
+        for n, result in enumerate(whole(runs, out, workers)):
+            yield result
+            if n == 1:
+                raise KeyboardInterrupt
+
+    smoke = ("reproduce", "--suite", "smoke", "--rows", "cook", "--steps", "500", "--workers", "1", "--out", "res")
+    monkeypatch.setattr(cli.sweeps, "sweep", interrupted)
+    code, _, err = call(*smoke)
+    assert code == 130
+    assert "keeps 2 of 5 runs, and the same command goes on from there" in err
+    monkeypatch.setattr(cli.sweeps, "sweep", whole)
+    assert as_json(call(*smoke, "--json"))["runs"] == 5

@@ -285,9 +285,16 @@ def reproduce(
     with working("preparing (the first run compiles its kernels)"):
         sweeps.warm_up(runs)
     with sweep_lines(len(runs), sum(run.steps for run in runs), len(done), sum(r.run.steps for r in done)) as show:
-        for result in sweeps.sweep([run for run in runs if run not in held], folder, cores):
-            done.append(result)
-            show(result.run.id, result.steps)
+        try:
+            for result in sweeps.sweep([run for run in runs if run not in held], folder, cores):
+                done.append(result)
+                show(result.run.id, result.steps)
+        except KeyboardInterrupt:
+            message = (
+                f"stopped; {folder} keeps {len(done)} of {len(runs)} runs, and the same command goes on from there"
+            )
+            Console(stderr=True, soft_wrap=True).print(message, highlight=False)
+            raise typer.Exit(130) from None
     with working("exact optima"):
         optima = sweeps.exact_rows(list(dict.fromkeys(run.row for run in runs)), cores)
     comparisons = compare(done, optima)
@@ -361,9 +368,6 @@ def main() -> None:
     except LetItCookError as error:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; finished runs are kept, and the same command goes on from there")
-        sys.exit(130)
 
 
 def _plain(text: str) -> str:
