@@ -284,17 +284,15 @@ def reproduce(
     held = {result.run for result in done}
     with working("preparing (the first run compiles its kernels)"):
         sweeps.warm_up(runs)
-    with sweep_lines(len(runs), sum(run.steps for run in runs), len(done), sum(r.run.steps for r in done)) as show:
-        try:
+    try:
+        with sweep_lines(len(runs), sum(run.steps for run in runs), len(done), sum(r.run.steps for r in done)) as show:
             for result in sweeps.sweep([run for run in runs if run not in held], folder, cores):
                 done.append(result)
                 show(result.run.id, result.steps)
-        except KeyboardInterrupt:
-            message = (
-                f"stopped; {folder} keeps {len(done)} of {len(runs)} runs, and the same command goes on from there"
-            )
-            Console(stderr=True, soft_wrap=True).print(message, highlight=False)
-            raise typer.Exit(130) from None
+    except KeyboardInterrupt:
+        message = f"stopped; {folder} keeps {len(done)} of {len(runs)} runs, and the same command goes on from there"
+        Console(stderr=True, soft_wrap=True).print(message, highlight=False)
+        raise typer.Exit(130) from None
     with working("exact optima"):
         optima = sweeps.exact_rows(list(dict.fromkeys(run.row for run in runs)), cores)
     comparisons = compare(done, optima)
