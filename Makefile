@@ -12,7 +12,7 @@ define environment
 	touch $(1)/.installed-$(3)
 endef
 
-.PHONY: reproduce test lint types unit test-all test-overcooked test-torch benchmark pictures clean
+.PHONY: reproduce test lint types unit test-all test-overcooked test-torch benchmark benchmark-deep pictures clean
 
 reproduce: $(VENV)/.installed-default
 	$(VENV)/bin/letitcook reproduce --suite discrete --out $(OUT)
@@ -39,6 +39,9 @@ test-torch: .venv-torch/.installed-torch
 
 benchmark: .venv-torch/.installed-torch
 	.venv-torch/bin/python benchmarks/finite.py
+
+benchmark-deep: .venv-torch/.installed-torch
+	.venv-torch/bin/python benchmarks/deep.py
 
 pictures: $(VENV)/.installed-default
 	$(VENV)/bin/python docs/pictures.py
