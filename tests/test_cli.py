@@ -142,6 +142,8 @@ def test_ctrl_c_keeps_the_best_and_a_resumable_state(
     assert (stopped["finished"], stopped["out"]) == (False, "cook-lexicographic-scratch-seed1-stopped")
     assert 20_000 <= stopped["steps"] < 30_000
     assert (tmp_path / stopped["out"] / "checkpoint.safetensors").is_file()
+    again = as_json(call(*command))
+    assert again["out"] == "cook-lexicographic-scratch-seed1-stopped-2"
     monkeypatch.setattr(Training, "run", run)
     done = as_json(call(*command, "--out", stopped["out"], "--resume"))
     assert not (tmp_path / stopped["out"] / "checkpoint.safetensors").exists()

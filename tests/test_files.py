@@ -48,6 +48,29 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_newer_state_takes_the_place_of_an_older_one_whole(tmp_path: Path, run: Path) -> None:
+    before = (run / "manifest.json").read_text()
+
+    def fail(folder: Path) -> None:
+        (folder / "half").write_text("half")
+        raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        files.write_folder(run, fail, replace=True)
+    assert (run / "manifest.json").read_text() == before
+    files.write_folder(run, lambda folder: (folder / "new").write_text("new") and None, replace=True)
+    assert [path.name for path in tmp_path.rglob("*")] == ["run", "new"]
+
+
+def test_a_free_name(tmp_path: Path) -> None:
+    names = []
+    for _ in range(3):
+        free = files.free_folder(tmp_path / "run")
+        free.mkdir()
+        names.append(free.name)
+    assert names == ["run", "run-2", "run-3"]
+
+
 def test_outputs_that_cannot_be_used(tmp_path: Path, run: Path) -> None:
     with pytest.raises(OutputError, match="already holds other files"):
         files.check_output(run)

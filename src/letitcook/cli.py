@@ -19,7 +19,7 @@ from letitcook.evaluate import evaluate as evaluate_policy
 from letitcook.evaluate import rollout
 from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.suites import Row, Run, base_of, default_steps, suite
-from letitcook.files import check_output, remove_run
+from letitcook.files import check_output, free_folder
 from letitcook.finite.plan import plan as plan_env
 from letitcook.interleaving import interleave as interleave_policy
 from letitcook.progress import pair, short, sweep_lines, working
@@ -122,7 +122,7 @@ def train(
     Example: letitcook train cook --preset exact --steps 1000000 --out my-run
     """
     run = Run(Row(task, mode, method, lam), seed, check_steps(default_steps(task) if steps is None else steps), preset)
-    folder = out_dir or Path(run.id.replace("/", "-") + "-stopped")
+    folder = out_dir or free_folder(Path(run.id.replace("/", "-") + "-stopped"))
     stopped = _stopped_run(out_dir) if resume else None
     if stopped is None and out_dir is not None:
         check_output(out_dir)
@@ -135,9 +135,7 @@ def train(
     ended = run_until_stopped(training, run.steps, keep=folder)
     learned = training.result() if ended else training.stopped()
     if out_dir is not None or not ended:
-        if stopped is not None:
-            remove_run(folder)
-        learned.save(folder)
+        learned.save(folder, replace=stopped is not None)
     facts = {
         "task": task,
         "mode": mode,

@@ -54,8 +54,8 @@ def check_writable(folder: Path, path: Path) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}; choose another with --out") from error
 
 
-def write_folder(path: Path, write: Callable[[Path], None]) -> None:
-    """Make the folder `path` with what `write` puts into it, whole or not at all.
+def write_folder(path: Path, write: Callable[[Path], None], replace: bool = False) -> None:
+    """Make the folder `path` with what `write` puts into it, whole or not at all, in place of an older one if asked.
 
     >>> with tempfile.TemporaryDirectory() as place:
     ...     write_folder(Path(place) / "run", lambda folder: (folder / "x.txt").write_text("x") and None)
@@ -68,6 +68,11 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
         try:
             write(draft)
             draft.chmod(0o755)
+            if replace and path.is_dir():
+                older = path.replace(draft.with_name(f"{draft.name}-older"))
+                draft.replace(path)
+                shutil.rmtree(older)
+                return
             if path.is_dir():
                 path.rmdir()  # only an empty one goes
             draft.replace(path)
@@ -78,11 +83,13 @@ def write_folder(path: Path, write: Callable[[Path], None]) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}; choose another with --out") from error
 
 
-def remove_run(folder: Path) -> None:
-    """Remove a folder that `write_folder` made, files only; what else is in it stays."""
-    for path in folder.iterdir():
-        if path.is_file():
-            path.unlink()
+def free_folder(path: Path) -> Path:
+    """Return `path`, or the next name like it that is not taken: `run`, `run-2`, `run-3`, ..."""
+    free, n = path, 1
+    while os.path.lexists(free):
+        n += 1
+        free = path.with_name(f"{path.name}-{n}")
+    return free
 
 
 def write_text(path: Path, text: str) -> None:

@@ -63,10 +63,13 @@ class Learned:
         """Mean task return of the policy."""
         return self.fresh.task_return
 
-    def save(self, path: str | Path) -> Path:
-        """Write the run as a folder: manifest, policy, learning curve; the learner's state, if it was stopped."""
-        folder = files.check_output(Path(path))
-        files.write_folder(folder, self._write)
+    def save(self, path: str | Path, replace: bool = False) -> Path:
+        """Write the run as a folder: manifest, policy, learning curve; the learner's state, if it was stopped.
+
+        With `replace`, the folder may hold an older state of the run, which goes once the new one is written.
+        """
+        folder = Path(path) if replace else files.check_output(Path(path))
+        files.write_folder(folder, self._write, replace)
         return folder
 
     def _write(self, folder: Path) -> None:

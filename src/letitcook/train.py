@@ -195,6 +195,8 @@ def learn(
     >>> result.length, result.queries
     (33.0, 25.0)
     """
+    if out is not None:
+        files.check_output(Path(out))
     training = begin(waiting_env, method, lam, seed, preset)
     goal = check_steps(default_steps(training) if steps is None else steps)
     for _ in shown(training, goal, progress, None if out is None else Path(out)):
@@ -233,7 +235,7 @@ def shown(training: Training, steps: int, progress: bool, keep: Path | None) -> 
                 yield point
     except NotFiniteError:
         if keep is not None and training.best is not None:
-            training.stopped().save(keep)
+            training.stopped().save(keep, replace=True)
         raise
 
 
