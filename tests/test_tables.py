@@ -78,7 +78,9 @@ def test_toy_text_tables_equal_their_source(env_id: str, deterministic: bool) ->
 
 def test_slippery_frozen_lake_frequencies() -> None:
     tables = enumerate_env(gym.make("FrozenLake-v1", is_slippery=True))
-    assert sorted(tables.probability[:3].tolist()) == pytest.approx([1 / 3, 2 / 3, 1 / 3], abs=0.34)
+    left, down = (tables.probability[tables.offsets[a] : tables.offsets[a + 1]] for a in (0, 1))
+    assert sorted(left.tolist()) == pytest.approx([1 / 3, 2 / 3])  # in the corner, two of the three slips stay
+    assert down.tolist() == pytest.approx([1 / 3] * 3)
     assert np.add.reduceat(tables.probability, tables.offsets[:-1]) == pytest.approx(1.0)
 
 

@@ -92,8 +92,8 @@ def _check(name: str, value: object, good: bool, advice: str) -> None:
 
 
 AS_RUN: dict[str, Any] = {"bootstrap": "lexicographic", "bootstrap_on_truncation": False}
-"""What the table leaves open. An episode that is cut counts as ended, as in the library that the paper's code adapts
-(skrl 1). Lex-Argmax is followed by every objective, as the results with tables show it."""
+"""What the table leaves open. An episode that is cut counts as ended, as in skrl 1 (the paper adapts skrl, and does not
+say which version). Lex-Argmax is followed by every objective, as with tables; docs/fidelity.md says what was tried."""
 PAPER: dict[str, LDQNSettings] = {
     "cartpole": LDQNSettings(
         gamma=1.0,

@@ -10,7 +10,7 @@ For one decision `u` in state `s` that took `e` steps with task reward `G` and l
 
 where `argmax^k` is the lexicographic argmax over objectives `0..k`, so that `Q^0` is maximised and `Q^1` follows the
 decision that Lex-Argmax would take. `Q^0` is written before `Q^1` bootstraps, which shows where `s' = s`. So it is
-printed; `bootstrap="lexicographic"` lets every objective follow Lex-Argmax, and that is what the paper's numbers show.
+printed; `bootstrap="lexicographic"` lets every objective follow Lex-Argmax, which gives numbers nearest to the paper's.
 The difference: a decision within the slack of the best that is never taken keeps what is left of its optimistic initial
 value. Under the maximum this goes upstream, a little at every state, until it exceeds the slack and the longest
 wait, which jumps over those states and is exact, is ruled out.
