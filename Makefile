@@ -12,7 +12,7 @@ define environment
 	touch $(1)/.installed-$(3)
 endef
 
-.PHONY: reproduce test lint types unit test-all test-overcooked test-torch benchmark benchmark-deep pictures clean
+.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch benchmark benchmark-deep pictures clean
 
 reproduce: $(VENV)/.installed-default
 	$(VENV)/bin/letitcook reproduce --suite discrete --out $(OUT)
@@ -29,13 +29,29 @@ types: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
 
-test-all: test test-overcooked test-torch
+test-all: test smoke test-sweeps test-browser test-rliable test-overcooked test-torch
 
 test-overcooked: .venv-overcooked/.installed-overcooked
 	.venv-overcooked/bin/pytest extra_tests/overcooked
 
 test-torch: .venv-torch/.installed-torch
 	.venv-torch/bin/pytest extra_tests/torch
+
+# The whole way of a sweep, from the first run to the report, on all seven tasks.
+smoke: $(VENV)/.installed-test
+	rm -rf results/smoke
+	$(VENV)/bin/letitcook reproduce --suite smoke --out results/smoke
+
+# Sweeps that are killed, sweeps on a Ray cluster that loses a node, and curves for TensorBoard and W&B.
+test-sweeps: .venv-sweeps/.installed-sweeps
+	.venv-sweeps/bin/pytest extra_tests/sweeps extra_tests/ray extra_tests/tracking
+
+# Needs Chromium: apt-get install chromium, or the path of one in LETITCOOK_CHROMIUM.
+test-browser: .venv-sweeps/.installed-sweeps
+	.venv-sweeps/bin/pytest extra_tests/browser
+
+test-rliable: .venv-rliable/.installed-rliable
+	.venv-rliable/bin/pytest extra_tests/rliable
 
 benchmark: .venv-torch/.installed-torch
 	.venv-torch/bin/python benchmarks/finite.py
@@ -55,10 +71,16 @@ $(VENV)/.installed-test: pyproject.toml
 .venv-overcooked/.installed-overcooked: pyproject.toml
 	$(call environment,.venv-overcooked,-e '.[test$(comma)overcooked]',overcooked)
 
+.venv-sweeps/.installed-sweeps: pyproject.toml
+	$(call environment,.venv-sweeps,-e '.[test$(comma)ray$(comma)tracking$(comma)browser]',sweeps)
+
+.venv-rliable/.installed-rliable: pyproject.toml
+	$(call environment,.venv-rliable,-e '.[test$(comma)rliable]',rliable)
+
 # PyTorch first and by itself: the bound picks a CPU build where one is offered.
 .venv-torch/.installed-torch: pyproject.toml
 	$(call environment,.venv-torch,-e '.[test$(comma)torch$(comma)peers]',torch)
 
 
 clean:
-	rm -rf .venv .venv-overcooked .venv-torch .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-overcooked .venv-torch .venv-sweeps .venv-rliable .pytest_cache .mypy_cache .ruff_cache

@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from letitcook.experiments.suites import Row, Run
-from letitcook.experiments.sweep import exact, training_of
+from letitcook.experiments.work import exact, training_of
 
 LIMITS = {"cook": 1_000_000, "cook-longer": 2_000_000, "cook-twice": 2_000_000, "coffee": 4_000_000}
 """Primitive steps from scratch; around a base policy it is 200,000."""

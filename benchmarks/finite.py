@@ -23,7 +23,7 @@ import numpy as np
 from gymnasium import spaces
 
 from letitcook import Objective, make
-from letitcook.experiments.sweep import world_of
+from letitcook.experiments.work import world_of
 from letitcook.finite.q_learning import QLearner
 from letitcook.finite.settings import PAPER
 from letitcook.finite.tables import Tables

@@ -11,7 +11,7 @@ import letitcook
 
 SOURCE = Path(letitcook.__file__).parent
 FLOORS = [
-    ["errors"],
+    ["errors", "typed"],
     ["kernels"],
     ["wmdp", "lexicographic", "progress"],
     ["envs"],
@@ -20,7 +20,7 @@ FLOORS = [
     ["interleaving", "finite", "deep"],
     ["evaluate", "files"],
     ["runs"],
-    ["train"],
+    ["train", "tracking"],
     ["experiments"],
     ["report"],
     ["cli"],

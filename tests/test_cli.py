@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 
 from letitcook import cli
+from letitcook.experiments import sweep as sweeps
+from letitcook.experiments.work import Finished
 from letitcook.train import Training
 
 
@@ -179,6 +181,11 @@ BAD = {
     "no seeds": (("reproduce", "--seeds", "0"), "seeds = 0"),
     "no workers": (("reproduce", "--workers", "0"), "workers = 0"),
     "unknown suite": (("reproduce", "--suite", "all"), "no suite named 'all'"),
+    "unknown engine": (("reproduce", "--engine", "spark"), "no engine named 'spark'"),
+    "no suite file": (("reproduce", "--suite", "mine.toml"), "mine.toml cannot be read"),
+    "no sweep": (("status", "nowhere"), "manifest.json is missing"),
+    "no report": (("report", "nowhere"), "manifest.json is missing"),
+    "no run to watch": (("watch", "nowhere"), "manifest.json is missing"),
     "no run": (("evaluate", "nowhere"), "manifest.json is missing"),
     "no episodes": (("evaluate", "nowhere", "--episodes", "0"), "nowhere"),
     "nothing to interleave": (("interleave", "cook"), "tasks that have: coffee"),
@@ -211,7 +218,7 @@ def test_an_output_that_holds_other_results_is_left_alone(call: Any, tmp_path: P
 
 
 def test_every_command_shows_an_example(call: Any) -> None:
-    for command in ("tasks", "plan", "train", "evaluate", "interleave", "reproduce"):
+    for command in ("tasks", "plan", "train", "evaluate", "interleave", "watch", "reproduce", "status", "report"):
         code, out, _ = call(command, "--help")
         assert code == 0
         assert f"Example: letitcook {command}" in " ".join(out.split())
@@ -231,18 +238,20 @@ def test_the_installed_command_and_its_version(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_in_a_sweep_says_what_is_kept(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = cli.sweeps.sweep
+    whole = sweeps.sweep
 
-    def interrupted(runs: Any, out: Path, workers: int) -> Any:
-        for n, result in enumerate(whole(runs, out, workers)):
-            yield result
-            if n == 1:
+    def interrupted(*arguments: Any) -> Any:
+        done = 0
+        for run, message in whole(*arguments):
+            yield run, message
+            done += isinstance(message, Finished)
+            if done == 2:
                 raise KeyboardInterrupt
 
     smoke = ("reproduce", "--suite", "smoke", "--rows", "cook", "--steps", "500", "--workers", "1", "--out", "res")
-    monkeypatch.setattr(cli.sweeps, "sweep", interrupted)
+    monkeypatch.setattr(sweeps, "sweep", interrupted)
     code, _, err = call(*smoke)
     assert code == 130
     assert "keeps 2 of 5 runs, and the same command goes on from there" in err
-    monkeypatch.setattr(cli.sweeps, "sweep", whole)
+    monkeypatch.setattr(sweeps, "sweep", whole)
     assert as_json(call(*smoke, "--json"))["runs"] == 5

@@ -5,6 +5,7 @@ The tree; the command line turns any of them into one line and exit code 2, ever
     LetItCookError (ValueError)
     ├── UnknownNameError    no such task, method, preset, suite, ... (with a suggestion)
     ├── SettingError        a number or a choice outside what is allowed
+    ├── SuiteError          a file of experiments that cannot be used, with the line at fault
     ├── SpaceError          an environment whose spaces do not fit what was asked
     ├── FinitenessError     an environment that cannot be enumerated, or is too large
     ├── NotFiniteError      NaN or infinity from an environment or a policy
@@ -34,6 +35,10 @@ class UnknownNameError(LetItCookError):
 
 class SettingError(LetItCookError):
     """A setting outside what is allowed."""
+
+
+class SuiteError(LetItCookError):
+    """A file of experiments that cannot be used; the message begins with `FILE:LINE`."""
 
 
 class SpaceError(LetItCookError):

@@ -5,18 +5,19 @@ A folder appears whole or not at all: it is written beside its place under anoth
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
 
 from letitcook.errors import FileFormatError, OutputError
 
@@ -54,11 +55,11 @@ def check_writable(folder: Path, path: Path) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}; choose another with --out") from error
 
 
-def write_folder(path: Path, write: Callable[[Path], None], replace: bool = False) -> None:
-    """Make the folder `path` with what `write` puts into it, whole or not at all, in place of an older one if asked.
+def write_folder(path: Path, content: Mapping[str, bytes], replace: bool = False) -> None:
+    """Make the folder `path` with these files, whole or not at all, in place of an older one if asked.
 
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     write_folder(Path(place) / "run", lambda folder: (folder / "x.txt").write_text("x") and None)
+    ...     write_folder(Path(place) / "run", {"x.txt": b"x"})
     ...     sorted(p.name for p in Path(place).rglob("*"))
     ['run', 'x.txt']
     """
@@ -66,7 +67,8 @@ def write_folder(path: Path, write: Callable[[Path], None], replace: bool = Fals
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
         try:
-            write(draft)
+            for name, data in content.items():
+                _write_through(draft / name, data)
             draft.chmod(0o755)
             if replace and path.is_dir():
                 older = path.replace(draft.with_name(f"{draft.name}-older"))
@@ -80,7 +82,29 @@ def write_folder(path: Path, write: Callable[[Path], None], replace: bool = Fals
             shutil.rmtree(draft, ignore_errors=True)
             raise
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}; choose another with --out") from error
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}; {_advice(error)}") from error
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    """Write a file to the disk itself, so that a power cut after the folder's move finds it whole."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "make room and start the same command again"
+    return "choose another with --out"
+
+
+def read_folder(path: Path) -> dict[str, bytes]:
+    """Return a folder's files."""
+    try:
+        return {file.name: file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()}
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def free_folder(path: Path) -> Path:
@@ -92,21 +116,21 @@ def free_folder(path: Path) -> Path:
     return free
 
 
-def write_text(path: Path, text: str) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """Write a file, whole or not at all."""
     draft = path.with_name(f".{path.name}-{os.getpid()}")
     try:
-        draft.write_text(text, encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_through(draft, data)
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}; {_advice(error)}") from error
 
 
-def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
-    """Write a folder's manifest."""
-    text = json.dumps({"format": FORMAT, "kind": kind, **content}, indent=2, allow_nan=False)
-    write_text(folder / MANIFEST, text + "\n")
+def manifest(kind: str, content: Mapping[str, Any]) -> bytes:
+    """Return the text of a folder's manifest."""
+    return (json.dumps({"format": FORMAT, "kind": kind, **content}, indent=2, allow_nan=False) + "\n").encode()
 
 
 def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
@@ -114,9 +138,14 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         raise FileFormatError(f"{folder} holds no {kind}: {path} is missing; was it written by letitcook?")
+    return parse_manifest(path.read_bytes(), kind, path)
+
+
+def parse_manifest(text: bytes, kind: str, path: Path) -> dict[str, Any]:
+    """Return what a manifest says, or what is wrong with it; `path` is where it stands."""
     try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        content: Any = json.loads(text.decode("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise FileFormatError(f"{path} is damaged ({error}); write it anew") from error
     if not isinstance(content, dict) or content.get("kind") != kind:
         found = content.get("kind") if isinstance(content, dict) else None
@@ -129,17 +158,20 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     return content
 
 
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as safetensors; whole numbers in the smallest type that holds them."""
-    save_file({name: np.ascontiguousarray(_small(array)) for name, array in arrays.items()}, path)
+def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return arrays as safetensors; whole numbers in the smallest type that holds them."""
+    packed: bytes = save({name: np.ascontiguousarray(_small(array)) for name, array in arrays.items()})
+    return packed
 
 
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read safetensors, or say what is wrong with the file."""
+def unpack_arrays(data: bytes | None, path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of safetensors, or say what is wrong with them; `path` is where they stand."""
+    if data is None:
+        raise FileFormatError(f"{path} is missing; write it anew")
     try:
-        arrays: dict[str, NDArray[Any]] = load_file(path)
-    except (OSError, SafetensorError, ValueError) as error:
-        raise FileFormatError(f"{path} is missing or damaged ({error}); write it anew") from error
+        arrays: dict[str, NDArray[Any]] = load(data)
+    except (SafetensorError, ValueError) as error:
+        raise FileFormatError(f"{path} is damaged ({error}); write it anew") from error
     return arrays
 
 

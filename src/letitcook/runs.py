@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +19,10 @@ from letitcook.errors import FileFormatError
 from letitcook.finite.policy import TablePolicy
 from letitcook.wmdp import Policy
 
+VERSION = metadata.version("letitcook")
+POLICY, CURVE, BASE, CHECKPOINT = (f"{name}.safetensors" for name in ("policy", "curve", "base", "checkpoint"))
+PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "minigrid", "safetensors", "polars")
+"""Packages whose versions are kept with a run."""
 POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy}
 """Policies that can be saved, by the name in the manifest."""
 
@@ -43,6 +51,8 @@ class Learned:
     seconds: float
     about: dict[str, Any]
     """Method, λ, seed, preset, settings and decisions, as plain data."""
+    time: tuple[float, ...] = ()
+    """Mean primitive steps that a fresh episode spends in each decision; empty if the run was stopped."""
     base: NetworkPolicy | None = None
     """The network that was wrapped, where there is one."""
     checkpoint: dict[str, NDArray[Any]] | None = None
@@ -69,26 +79,47 @@ class Learned:
         With `replace`, the folder may hold an older state of the run, which goes once the new one is written.
         """
         folder = Path(path) if replace else files.check_output(Path(path))
-        files.write_folder(folder, self._write, replace)
+        files.write_folder(folder, self.files(), replace)
         return folder
 
-    def _write(self, folder: Path) -> None:
-        files.write_arrays(folder / "policy.safetensors", self.policy.arrays())  # type: ignore[attr-defined]
-        if self.base is not None:
-            files.write_arrays(folder / "base.safetensors", self.base.arrays())
-        if self.checkpoint is not None:
-            files.write_arrays(folder / "checkpoint.safetensors", self.checkpoint)
+    def files(self) -> dict[str, bytes]:
+        """Return the files of the run's folder, by name."""
         curve = np.array(self.curve, dtype=np.float64)
-        files.write_arrays(folder / "curve.safetensors", {n: curve[:, i] for i, n in enumerate(Point._fields)})
         content = {
             "about": self.about,
             "best": self.best._asdict(),
             "fresh": self.fresh._asdict(),
+            "time": list(self.time),
             "steps": self.steps,
             "seconds": self.seconds,
             "finished": self.checkpoint is None,
+            "provenance": provenance(),
         }
-        files.write_manifest(folder, "run", content)
+        made = {
+            files.MANIFEST: files.manifest("run", content),
+            POLICY: files.pack_arrays(self.policy.arrays()),  # type: ignore[attr-defined]
+            CURVE: files.pack_arrays({name: curve[:, i] for i, name in enumerate(Point._fields)}),
+        }
+        if self.base is not None:
+            made[BASE] = files.pack_arrays(self.base.arrays())
+        if self.checkpoint is not None:
+            made[CHECKPOINT] = files.pack_arrays(self.checkpoint)
+        return made
+
+
+def provenance() -> dict[str, Any]:
+    """Return what a run was made with: versions, the kind of machine, and the time.
+
+    >>> sorted(provenance())
+    ['machine', 'packages', 'python', 'time', 'version']
+    """
+    return {
+        "version": VERSION,
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def load(path: str | Path) -> Learned:
@@ -103,24 +134,35 @@ def load(path: str | Path) -> Learned:
     ('lexicographic', 2)
     """
     folder = Path(path)
-    manifest = files.read_manifest(folder, "run")
-    curve = files.read_arrays(folder / "curve.safetensors")
-    arrays = files.read_arrays(folder / "policy.safetensors")
-    base, checkpoint = folder / "base.safetensors", folder / "checkpoint.safetensors"
+    files.read_manifest(folder, "run")  # says best what is wrong with a folder of another kind
+    return from_files(files.read_folder(folder), folder)
+
+
+def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
+    """Return the run that these files hold; `folder` is where they stand."""
+    manifest = files.parse_manifest(content[files.MANIFEST], "run", folder / files.MANIFEST)
+    arrays = files.unpack_arrays(content.get(POLICY), folder / POLICY)
+    base, checkpoint = content.get(BASE), content.get(CHECKPOINT)
     try:
-        points = [Point(int(row[0]), *row[1:]) for row in zip(*(curve[n].tolist() for n in Point._fields), strict=True)]
         return Learned(
             policy=POLICIES[manifest["about"]["policy"]].from_arrays(arrays),
             best=Point(**manifest["best"]),
             fresh=Point(**manifest["fresh"]),
-            curve=points,
+            curve=curve_of(content, folder),
             steps=manifest["steps"],
             seconds=manifest["seconds"],
             about=manifest["about"],
-            base=NetworkPolicy.from_arrays(files.read_arrays(base)) if base.exists() else None,
-            checkpoint=None if manifest["finished"] else files.read_arrays(checkpoint),
+            time=tuple(manifest.get("time", ())),
+            base=None if base is None else NetworkPolicy.from_arrays(files.unpack_arrays(base, folder / BASE)),
+            checkpoint=None if manifest["finished"] else files.unpack_arrays(checkpoint, folder / CHECKPOINT),
         )
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
+
+
+def curve_of(content: Mapping[str, bytes], folder: Path) -> list[Point]:
+    """Return the learning curve that a run's files hold."""
+    curve = files.unpack_arrays(content.get(CURVE), folder / CURVE)
+    return [Point(int(row[0]), *row[1:]) for row in zip(*(curve[n].tolist() for n in Point._fields), strict=True)]

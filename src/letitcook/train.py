@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_type_hints
 
 import gymnasium as gym
 import numpy as np
@@ -22,14 +22,17 @@ from letitcook import files
 from letitcook.deep.ldqn import LDQN
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import PRESETS as DEEP_PRESETS
+from letitcook.deep.settings import LDQNSettings
 from letitcook.envs import Task, task_of
 from letitcook.errors import NotFiniteError, SettingError, UnknownNameError
 from letitcook.finite.q_learning import QLearner
 from letitcook.finite.settings import PRESETS as FINITE_PRESETS
+from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
 from letitcook.lexicographic import Objective
 from letitcook.progress import training_line
 from letitcook.runs import Learned, Point
+from letitcook.typed import converted, said
 from letitcook.waiting import WaitingEnv, horizon_of, waiting_env_of
 from letitcook.wmdp import Decisions
 from letitcook.wrapping import BasePolicyEnv
@@ -58,7 +61,7 @@ class Learner(Protocol):
         ...
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Return task return, length, queries and base queries of greedy episodes, a row each."""
+        """Return task return, length, queries, base queries and the steps in each decision of greedy episodes."""
         ...
 
     def play(self, policy: Any, episodes: int, seed: int) -> NDArray[np.float64]:
@@ -129,8 +132,9 @@ class Training:
     def result(self) -> Learned:
         """Return the best policy, evaluated on fresh episodes."""
         assert self.best is not None, "nothing was evaluated yet"
-        fresh = self._point(self.learner.play(self.policy, self.fresh_episodes, self._fresh_seed() + 1))
-        return self._learned(self.best, fresh._replace(step=self.best.step), None)
+        played = self.learner.play(self.policy, self.fresh_episodes, self._fresh_seed() + 1)
+        fresh = self._point(played)._replace(step=self.best.step)
+        return replace(self._learned(self.best, fresh, None), time=tuple(played[:, 4:].mean(axis=0).tolist()))
 
     def stopped(self) -> Learned:
         """Return the best policy so far, not evaluated again, with all that is needed to go on."""
@@ -161,7 +165,7 @@ class Training:
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, run.policy, run.seconds
 
     def _point(self, results: NDArray[np.float64]) -> Point:
-        task_return, length, queries, base_queries = results.mean(axis=0).tolist()
+        task_return, length, queries, base_queries = results[:, :4].mean(axis=0).tolist()
         return Point(self.learner.steps, task_return, length, queries, base_queries)
 
     def _fresh_seed(self) -> int:
@@ -257,6 +261,7 @@ def begin(
     lam: float | None = None,
     seed: int = 0,
     preset: str = "paper",
+    changes: Mapping[str, Any] | None = None,
 ) -> Training:
     """Make a run ready: with tables if the environment can be enumerated, else with networks."""
     env = waiting_env_of(waiting_env)
@@ -264,9 +269,11 @@ def begin(
         horizon = horizon_of(env)
         if horizon is None:
             raise SettingError("this environment has no time limit; make it with max_episode_steps=...")
-        training = begin_tables(enumerate_env(env), env.decisions, horizon, method, lam, seed, preset, env.gamma)
+        training = begin_tables(
+            enumerate_env(env), env.decisions, horizon, method, lam, seed, preset, env.gamma, changes
+        )
     else:
-        training = begin_networks(env, method, lam, seed, preset)
+        training = begin_networks(env, method, lam, seed, preset, changes)
     task = task_of(env)
     mode = "wrap" if isinstance(env.env, BasePolicyEnv) else "scratch"
     training.about.update(task=None if task is None else task.name, mode=mode)
@@ -282,31 +289,74 @@ def begin_tables(
     seed: int,
     preset: str,
     gamma: float = 1.0,
+    changes: Mapping[str, Any] | None = None,
 ) -> Training:
     """Make a run with tables ready."""
-    if preset not in FINITE_PRESETS:
-        raise UnknownNameError("preset", preset, FINITE_PRESETS)
     objective = objective_of(method, lam)
-    settings = FINITE_PRESETS[preset](tables.deterministic, gamma)
+    settings = preset_settings("table", preset, None, method, changes, gamma, tables.deterministic)
+    assert isinstance(settings, QSettings)
     learner = QLearner(tables, decisions_of(method, decisions), horizon, objective, settings, check_seed(seed))
     about = _about("table", method, lam, seed, preset, asdict(settings), decisions)
     return Training(learner, objective, seed, about)
 
 
-def begin_networks(env: WaitingEnv, method: str, lam: float | None, seed: int, preset: str) -> Training:
+def begin_networks(
+    env: WaitingEnv,
+    method: str,
+    lam: float | None,
+    seed: int,
+    preset: str,
+    changes: Mapping[str, Any] | None = None,
+) -> Training:
     """Make a run with networks ready: in the compiled loop if it knows the task, else in Python."""
-    if preset not in DEEP_PRESETS:
-        raise UnknownNameError("preset for networks", preset, DEEP_PRESETS)
     task, wrapped = task_of(env), env.env if isinstance(env.env, BasePolicyEnv) else None
     base = wrapped.base if wrapped is not None and isinstance(wrapped.base, NetworkPolicy) else None
     objective, decisions = objective_of(method, lam), decisions_of(method, env.decisions)
-    settings = DEEP_PRESETS[preset](None if task is None else task.name, env.gamma, method)
+    settings = preset_settings("network", preset, None if task is None else task.name, method, changes, env.gamma)
+    assert isinstance(settings, LDQNSettings)
     compiled = task is not None and (wrapped is None or base is not None)
     world: Task | WaitingEnv = task if compiled and task is not None else env
     learner = LDQN(world, decisions, objective, settings, check_seed(seed), base if compiled else None)
     about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
     fresh = FRESH_EPISODES if compiled else FRESH_EPISODES_IN_PYTHON
     return Training(learner, objective, seed, about, base, fresh_episodes=fresh)
+
+
+def preset_settings(
+    kind: str,
+    preset: str,
+    task: str | None,
+    method: str,
+    changes: Mapping[str, Any] | None = None,
+    gamma: float = 1.0,
+    deterministic: bool = True,
+) -> QSettings | LDQNSettings:
+    """Return the settings of a preset for `"table"` or `"network"`, with `changes` in place of what it says.
+
+    >>> preset_settings("network", "paper", "pong", "lexicographic", {"slack": 1.0}).slack
+    1.0
+    """
+    settings: QSettings | LDQNSettings
+    if kind == "table":
+        if preset not in FINITE_PRESETS:
+            raise UnknownNameError("preset", preset, FINITE_PRESETS)
+        settings = FINITE_PRESETS[preset](deterministic, gamma)
+    else:
+        if preset not in DEEP_PRESETS:
+            raise UnknownNameError("preset for networks", preset, DEEP_PRESETS)
+        settings = DEEP_PRESETS[preset](task, gamma, method)
+    return replace(settings, **{name: _setting(settings, name, value) for name, value in (changes or {}).items()})
+
+
+def _setting(settings: QSettings | LDQNSettings, name: str, value: Any) -> Any:
+    """Return a setting's value, or say that there is no such setting or that it is of another type."""
+    types = get_type_hints(type(settings))
+    if name not in types:
+        raise UnknownNameError("setting", name, types)
+    try:
+        return converted(value, types[name])
+    except TypeError:
+        raise SettingError(f"{name} = {value!r} is of the wrong type; give {said(types[name])}") from None
 
 
 def check_seed(seed: int) -> int:

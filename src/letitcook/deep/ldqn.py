@@ -46,7 +46,7 @@ class LDQN:
     >>> learner.advance(500)
     >>> 500 <= learner.steps < 520
     True
-    >>> learner.greedy_episodes(3, seed=1).shape  # task return, length, queries, base queries
+    >>> learner.greedy_episodes(3, seed=1)[:, :4].shape  # task return, length, queries, base queries
     (3, 4)
     """
 
@@ -103,7 +103,7 @@ class LDQN:
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
         """Live episodes with the greedy policy, apart from the training.
 
-        Returns a row for each, `(episodes, 4)`: task return, length, queries, base queries.
+        Returns a row for each, `(episodes, 4 + U)`: task return, length, queries, base queries, steps in each decision.
         """
         return self._driver.greedy_episodes(episodes, seed)
 

@@ -154,7 +154,7 @@ def run(learner: Learner, world: World, goal: int) -> None:
 
 @compiled
 def run_greedy(learner: Learner, world: World, rng: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
-    """Live greedy episodes; a row of `out` for each: task return, length, queries, base queries."""
+    """Live greedy episodes; a row of `out` each: task return, length, queries, base queries, steps in each decision."""
     for episode in range(len(out)):
         begin(world, rng)
         row = out[episode]
@@ -170,6 +170,7 @@ def run_greedy(learner: Learner, world: World, rng: NDArray[np.uint64], out: NDA
             row[1] += elapsed
             row[2] += 1
             row[3] += 1 if world.actions[u] == BASE else 0
+            row[4 + u] += elapsed
             over = terminated or truncated
 
 
@@ -192,7 +193,7 @@ class Simulation:
         apart = w._replace(
             state=w.state.copy(), observation=w.observation.copy(), next_observation=w.observation.copy()
         )
-        out = np.zeros((episodes, 4))
+        out = np.zeros((episodes, 4 + len(self._learner.durations)))
         run_greedy(self._learner, apart, seeded(seed), out)
         return out
 

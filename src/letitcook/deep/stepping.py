@@ -125,20 +125,17 @@ class Stepping:
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
         """Live greedy episodes in the first environment, then bring its training episode back."""
         slot = self._slots[0]
-        env, out = slot.env, np.zeros((episodes, 4))
+        env, out = slot.env, np.zeros((episodes, 4 + len(self._learner.durations)))
         seeds = np.random.default_rng(seed).integers(SEEDS, size=episodes)
         for episode, episode_seed in enumerate(seeds.tolist()):
             raw, _ = env.reset(seed=episode_seed)
             over = False
             while not over:
                 x = finite_observation(flat(env.observation_space, raw), int(self._learner.counters[STEPS]))
-                raw, reward, terminated, truncated, info = env.step(greedy(self._learner, x))
-                out[episode] += (
-                    info.get("task_reward", rewards_of(reward)[0]),
-                    info.get("elapsed", 1),
-                    1,
-                    info.get("base_queries", 0),
-                )
+                raw, reward, terminated, truncated, info = env.step(u := greedy(self._learner, x))
+                task_reward, elapsed = info.get("task_reward", rewards_of(reward)[0]), info.get("elapsed", 1)
+                out[episode, :4] += (task_reward, elapsed, 1, info.get("base_queries", 0))
+                out[episode, 4 + u] += elapsed
                 over = terminated or truncated
         slot.live_again()
         return out

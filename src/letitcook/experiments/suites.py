@@ -1,22 +1,25 @@
 """Suites: rows of runs, as plain data.
 
-A run is a task, a mode, a method, λ, a seed, a number of steps and a preset, with a readable id such as
-`cook/scalar-0.1/wrap/seed3`. The suite "paper" holds every row that the paper reports, "discrete" those of its four
-finite tasks, "continuous" those of the other three, and "smoke" a little of everything with very few steps.
+A run is a task, a mode, a method, λ, a seed, a number of steps, a preset and what is changed in it, with a readable id
+such as `cook/scalar-0.1/wrap/seed3`. The suite "paper" holds every row that the paper reports, "discrete" those of its
+four finite tasks, "continuous" those of the other three, and "smoke" a little of everything with very few steps.
 """
 
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
+from typing import Any
 
+from letitcook import files
 from letitcook.envs import TASKS, task_named
 from letitcook.errors import SettingError, UnknownNameError
-from letitcook.train import DEEP_STEPS, FINITE_STEPS, METHODS, objective_of
+from letitcook.train import DEEP_STEPS, FINITE_STEPS, METHODS, objective_of, preset_settings
 
 SMOKE_STEPS = {True: 20_000, False: 2_500}
 """Primitive steps of a smoke run, for finite tasks and for the others."""
@@ -30,16 +33,18 @@ class Row:
     mode: str
     method: str
     lam: float | None = None
+    variant: str = ""
+    """Name of what is changed in the settings; empty for the preset as it is."""
 
     @property
     def id(self) -> str:
         """Readable name, `task/method/mode`.
 
-        >>> Row("cook", "wrap", "scalar", 0.1).id
-        'cook/scalar-0.1/wrap'
+        >>> Row("cook", "wrap", "scalar", 0.1).id, Row("pong", "scratch", "vanilla", variant="gamma=0.99").id
+        ('cook/scalar-0.1/wrap', 'pong/vanilla+gamma=0.99/scratch')
         """
         method = self.method if self.lam is None else f"{self.method}-{self.lam:g}"
-        return f"{self.task}/{method}/{self.mode}"
+        return f"{self.task}/{method}{'+' if self.variant else ''}{self.variant}/{self.mode}"
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class Run:
     seed: int
     steps: int
     preset: str = "paper"
+    changes: tuple[tuple[str, Any], ...] = ()
+    """Settings that take the place of the preset's, as (name, value)."""
 
     def __post_init__(self) -> None:
         task_named(self.row.task)
@@ -65,6 +72,16 @@ class Run:
     def id(self) -> str:
         """Readable name; also the run's folder."""
         return f"{self.row.id}/seed{self.seed}"
+
+    def settings(self) -> dict[str, Any]:
+        """Return every setting of the learner, as plain data.
+
+        >>> Run(Row("cook", "scratch", "vanilla"), seed=0, steps=10, changes=(("alpha", 0.5),)).settings()["alpha"]
+        0.5
+        """
+        kind = "table" if task_named(self.row.task).finite else "network"
+        made = preset_settings(kind, self.preset, self.row.task, self.row.method, dict(self.changes))
+        return dict(files.as_plain(asdict(made)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +131,7 @@ def base_of(run: Run) -> Run | None:
     """
     if run.row.mode != "wrap" or task_named(run.row.task).base_policy is not None:
         return None
-    return replace(run, row=Row(run.row.task, "scratch", "vanilla"))
+    return replace(run, row=Row(run.row.task, "scratch", "vanilla", variant=run.row.variant))
 
 
 def _paper(finite: tuple[bool, ...]) -> list[Run]:
@@ -144,35 +161,57 @@ SUITES: dict[str, Callable[[], list[Run]]] = {
 }
 
 
-def suite(
-    name: str, seeds: int | None = None, steps: int | None = None, rows: Sequence[str] | None = None
-) -> list[Run]:
-    """Return the runs of a suite, with at most `seeds` seeds a row and `steps` primitive steps a run if given.
+@dataclass(frozen=True)
+class Suite:
+    """A name, and rows of runs."""
 
-    `rows` chooses among them: methods, tasks, or patterns of row ids such as `pong/*/wrap`.
+    name: str
+    runs: tuple[Run, ...]
 
-    >>> runs = suite("discrete")
-    >>> len(runs), len({run.row for run in runs}), len({run.row for run in suite("paper")})
+    @property
+    def bases(self) -> tuple[Run, ...]:
+        """The vanilla runs that are wrapped, whether they are rows of the suite or not."""
+        return tuple(dict.fromkeys(base for run in self.runs if (base := base_of(run)) is not None))
+
+    def only(self, seeds: int | None = None, steps: int | None = None, rows: Sequence[str] | None = None) -> Suite:
+        """Return the suite with at most `seeds` seeds a row and `steps` primitive steps a run, if they are given.
+
+        `rows` chooses among the rows: methods, tasks, or patterns of row ids such as `pong/*/wrap`.
+
+        >>> sorted({run.row.id for run in suite("continuous").only(rows=["vanilla"]).runs})
+        ['cartpole/vanilla/scratch', 'mountain-car/vanilla/scratch', 'pong/vanilla/scratch']
+        """
+        if seeds is not None and seeds < 1:
+            raise SettingError(f"seeds = {seeds} is not allowed; give at least 1")
+        if steps is not None and steps < 1:
+            raise SettingError(f"steps = {steps} is not allowed; give at least 1 primitive step")
+        held: Counter[Row] = Counter()
+        runs = []
+        for run in self.runs:
+            held[run.row] += 1
+            if seeds is None or held[run.row] <= seeds:
+                runs.append(run)
+        for pattern in rows or ():
+            if not any(_chosen(run.row, pattern) for run in runs):
+                raise SettingError(
+                    f"no row of the suite {self.name!r} is {pattern!r}; give methods ({', '.join(METHODS)}), tasks, "
+                    "or patterns of row ids such as 'cook/scalar-0.1/wrap' or 'pong/*'"
+                )
+        if rows is not None:
+            runs = [run for run in runs if any(_chosen(run.row, pattern) for pattern in rows)]
+        return Suite(self.name, tuple(run if steps is None else replace(run, steps=steps) for run in runs))
+
+
+def suite(name: str) -> Suite:
+    """Return a suite by its name.
+
+    >>> runs = suite("discrete").runs
+    >>> len(runs), len({run.row for run in runs}), len({run.row for run in suite("paper").runs})
     (675, 86, 166)
-    >>> sorted({run.row.id for run in suite("continuous", rows=["vanilla"])})
-    ['cartpole/vanilla/scratch', 'mountain-car/vanilla/scratch', 'pong/vanilla/scratch']
     """
     if name not in SUITES:
         raise UnknownNameError("suite", name, SUITES)
-    if seeds is not None and seeds < 1:
-        raise SettingError(f"seeds = {seeds} is not allowed; give at least 1")
-    if steps is not None and steps < 1:
-        raise SettingError(f"steps = {steps} is not allowed; give at least 1 primitive step")
-    runs = [run for run in SUITES[name]() if seeds is None or run.seed < seeds]
-    for pattern in rows or ():
-        if not any(_chosen(run.row, pattern) for run in runs):
-            raise SettingError(
-                f"no row of the suite {name!r} is {pattern!r}; give methods ({', '.join(METHODS)}), tasks, "
-                "or patterns of row ids such as 'cook/scalar-0.1/wrap' or 'pong/*'"
-            )
-    if rows is not None:
-        runs = [run for run in runs if any(_chosen(run.row, pattern) for pattern in rows)]
-    return [run if steps is None else replace(run, steps=steps) for run in runs]
+    return Suite(name, tuple(SUITES[name]()))
 
 
 def _chosen(row: Row, pattern: str) -> bool:

@@ -1,214 +1,249 @@
-"""Sweeps: carry out the runs of a suite on all cores, each in a folder of its own that appears whole or not at all."""
+"""Sweeps: carry out the runs of a suite, and survive whatever happens meanwhile.
+
+A sweep's folder::
+
+    manifest.json                 the suite: name, and every run as data
+    runs/<id>/                    finished runs; each appears whole or not at all
+    unfinished/<id>/              the newest checkpoint of a long run
+    failures/<id>.log             what went wrong with a run, until it succeeds
+
+Only the sweep itself writes there, one at a time, whatever engine carries the runs out. Started again on the same
+folder it goes on from what is there, and ends with the same numbers to the bit as if it had never been stopped.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+import shutil
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
-
-import gymnasium as gym
+from typing import IO, Any
 
 from letitcook import files
-from letitcook.deep.policy import NetworkPolicy
 from letitcook.envs import task_named
-from letitcook.errors import FileFormatError, OutputError, SettingError
-from letitcook.experiments.suites import Row, Run, base_of
-from letitcook.finite.plan import plan_tables
-from letitcook.finite.tables import Tables, enumerate_env
-from letitcook.runs import Learned, load
-from letitcook.train import Training, begin, begin_tables, decisions_of, objective_of
-from letitcook.waiting import WaitingEnv, horizon_of
-from letitcook.wmdp import Decisions
-from letitcook.wrapping import make, wrap
+from letitcook.errors import FileFormatError, OutputError
+from letitcook.experiments.engines import Engine
+from letitcook.experiments.suites import Row, Run, Suite, base_of
+from letitcook.experiments.work import Checkpoint, Failed, Finished, Job, Lost, Message
+from letitcook.runs import VERSION, from_files
 
-Job = TypeVar("Job")
-Answer = TypeVar("Answer")
-THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run came to."""
-
-    run: Run
-    length: float
-    queries: float
-    best_step: int
-    steps: int
-    seconds: float
+LOCK = ".lock"
+"""The file that a sweep at work holds locked."""
+ATTEMPTS = 3
+"""How often a run is started whose process or machine is lost, with no checkpoint between."""
+CHECKPOINT_SECONDS = 60.0
+"""Seconds between two checkpoints of a run: what a kill or a power cut costs at most."""
+PATIENCE = 0.5
+"""Seconds that the sweep waits for messages before it looks around."""
 
 
-@dataclass(frozen=True)
-class Exact:
-    """The exact optimum of a row; queries are None where the objective does not care for them (λ = 0)."""
-
-    length: float
-    queries: float | None
-
-
-@cache
-def world_of(task: str, mode: str) -> tuple[Tables, Decisions, int]:
-    """Return a task's tables, decisions and horizon."""
-    env = make(task, mode=mode)
-    horizon = horizon_of(env)
-    assert horizon is not None
-    return enumerate_env(env), env.decisions, horizon
-
-
-def env_of(
-    name: str, mode: str, base: NetworkPolicy | None = None, durations: Sequence[int] | None = None
-) -> WaitingEnv:
-    """Return a task's waiting environment, around the network `base` if there is one."""
-    if base is None:
-        return make(name, mode, durations)
-    task = task_named(name)
-    return wrap(gym.make(task.env_id), base, task.wait, task.durations if durations is None else durations)
-
-
-def training_of(run: Run, base: NetworkPolicy | None = None, durations: Sequence[int] | None = None) -> Training:
-    """Make a run ready, around the network `base` if it wraps one; `durations` replaces the task's own."""
-    row = run.row
-    if task_named(row.task).finite and durations is None:  # its tables are made once for all runs
-        training = begin_tables(*world_of(row.task, row.mode), row.method, row.lam, run.seed, run.preset)
-        training.about.update(task=row.task, mode=row.mode)
-        return training
-    return begin(env_of(row.task, row.mode, base, durations), row.method, row.lam, run.seed, run.preset)
-
-
-def warm_up(runs: Sequence[Run]) -> None:
-    """Compile what the runs need, so that several processes do not do it at once."""
-    finite = [run for run in runs if task_named(run.row.task).finite]
-    for run in {run.row.method: run for run in finite}.values():  # one number of objectives, one compilation
-        exact(run.row)
-        carry_out(replace(run, steps=1))
-    if len(finite) < len(runs):
-        carry_out(Run(Row("cartpole", "scratch", "vanilla"), seed=0, steps=1_100))
-
-
-def carry_out(run: Run, folder: Path | None = None, base_folder: Path | None = None) -> Result:
-    """Train one run, and keep it in `folder` if one is given."""
-    base = None if base_folder is None else load(base_folder).policy
-    training = training_of(run, base)  # type: ignore[arg-type]
-    for _ in training.run(run.steps):
-        pass
-    learned = training.result()
-    if folder is not None:
-        learned.save(folder)
-    return _result(run, learned)
-
-
-def _result(run: Run, learned: Learned) -> Result:
-    return Result(run, learned.length, learned.queries, learned.best.step, learned.steps, learned.seconds)
-
-
-def exact(row: Row) -> Exact:
-    """Return the exact optimum of a row.
-
-    >>> exact(Row("cook", "scratch", "scalar", 5.0))
-    Exact(length=37.0, queries=23.0)
-    """
-    tables, decisions, horizon = world_of(row.task, row.mode)
-    best = plan_tables(tables, decisions_of(row.method, decisions), horizon, objective_of(row.method, row.lam))
-    return Exact(best.length, None if row.lam == 0.0 else best.queries)
-
-
-def folder_of(out: Path, run: Run) -> Path:
-    """Return where a run is kept."""
+def run_folder(out: Path, run: Run) -> Path:
+    """Return where a finished run is kept."""
     return out / "runs" / run.id
 
 
-def open_output(out: Path, name: str, runs: Sequence[Run]) -> list[Result]:
-    """Make `out` ready for a suite, and return the results it already holds from an earlier start of the same one."""
-    suite: dict[str, Any] = {"suite": name, "runs": [{"id": run.id, **asdict(run)} for run in runs]}
+def unfinished_folder(out: Path, run: Run) -> Path:
+    """Return where the newest checkpoint of a run is kept."""
+    return out / "unfinished" / run.id
+
+
+def failure_log(out: Path, run: Run) -> Path:
+    """Return where it is written what went wrong with a run."""
+    return out / "failures" / f"{run.id}.log"
+
+
+@contextmanager
+def opened(out: Path, suite: Suite) -> Iterator[None]:
+    """Hold `out` for a sweep of `suite`: made if it is not there, refused if it holds something else or is in use."""
     if not (out / files.MANIFEST).is_file():
         files.check_output(out)
-        files.write_folder(out, lambda folder: files.write_manifest(folder, "suite", suite))
-        return []
+        files.write_folder(out, {files.MANIFEST: _manifest(suite)})
     held = files.read_manifest(out, "suite")
-    if held["suite"] != suite["suite"] or held["runs"] != suite["runs"]:
-        raise OutputError(f"{out} already holds another suite or other settings; choose another folder with --out")
+    if held["suite"] != suite.name:
+        raise OutputError(f"{out} holds the suite {held['suite']!r}, not {suite.name!r}; choose another with --out")
     files.check_writable(out, out)
-    return [result for run in runs if (result := _finished(folder_of(out, run), run)) is not None]
+    with _alone(out):
+        for draft in [*(out / "runs").rglob(".*"), *(out / "unfinished").rglob(".*")]:
+            shutil.rmtree(draft)  # of a sweep that was killed while it wrote
+        _check_held_runs(out, suite)
+        files.write_file(out / files.MANIFEST, _manifest(suite))
+        yield
 
 
-def _finished(folder: Path, run: Run) -> Result | None:
-    """Return the result of a finished run; a damaged one is removed, so that it is run again."""
+def _manifest(suite: Suite) -> bytes:
+    runs = [{"id": run.id, **files.as_plain(asdict(run))} for run in suite.runs]
+    return files.manifest("suite", {"suite": suite.name, "version": VERSION, "runs": runs})
+
+
+def read_suite_manifest(out: Path) -> Suite:
+    """Return the suite whose sweep is kept in `out`."""
+    manifest = files.read_manifest(out, "suite")
+    try:
+        return Suite(manifest["suite"], tuple(_run_of(dict(entry)) for entry in manifest["runs"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{out / files.MANIFEST} is damaged ({error}); start the sweep again") from error
+
+
+def _run_of(entry: dict[str, Any]) -> Run:
+    changes = tuple((name, _hashable(value)) for name, value in entry["changes"])
+    return Run(Row(**entry["row"]), entry["seed"], entry["steps"], entry["preset"], changes)
+
+
+def _hashable(value: Any) -> Any:
+    """Return lists, which JSON makes of tuples, as tuples."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep other sweeps out of the folder; the lock goes with this process, however it ends."""
+    with (out / LOCK).open("w") as lock:
+        if not _locked(lock):
+            raise OutputError(f"another sweep is at work in {out}; wait for it, or choose another folder with --out")
+        yield
+
+
+def at_work(out: Path) -> bool:
+    """Say whether a sweep is at work in the folder."""
+    try:
+        with (out / LOCK).open("r") as lock:
+            return not _locked(lock)
+    except OSError:
+        return False
+
+
+def _locked(lock: IO[str]) -> bool:
+    """Lock a file if nobody holds it, and say whether that worked; closing it frees it."""
+    try:
+        import fcntl
+    except ImportError:  # where there are no such locks, nothing can be said
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _check_held_runs(out: Path, suite: Suite) -> None:
+    """Refuse a folder whose runs were made with other settings or by another version; remove damaged runs."""
+    for run in dict.fromkeys((*suite.runs, *suite.bases)):
+        for folder in (run_folder(out, run), unfinished_folder(out, run)):
+            manifest = _whole(folder)
+            if manifest is None:
+                continue
+            if changed := _differences(run, manifest):
+                raise OutputError(
+                    f"{folder} holds this run with {', '.join(changed)}; choose another folder with --out, or remove it"
+                )
+
+
+def _differences(run: Run, manifest: dict[str, Any]) -> list[str]:
+    """Return in what a run that is kept differs from the one that is wanted."""
+    about, steps = manifest["about"], manifest["steps"]
+    then = {"version": manifest["provenance"]["version"], "preset": about["preset"], **about["settings"]}
+    now = {"version": VERSION, "preset": run.preset, **run.settings()}
+    found = [f"{name} {then.get(name)} instead of {value}" for name, value in now.items() if then.get(name) != value]
+    enough = run.steps <= steps < run.steps + task_named(run.row.task).horizon
+    if not (enough if manifest["finished"] else steps < run.steps):
+        found.append(f"{steps:,} steps instead of {run.steps:,}")
+    return found
+
+
+def _whole(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a run; what is damaged is removed, so that just that run is done again."""
     if not folder.is_dir():
         return None
     try:
-        learned = load(folder)
-    except FileFormatError:
-        for path in folder.iterdir():
-            path.unlink()
+        from_files(files.read_folder(folder), folder)
+        return files.read_manifest(folder, "run")
+    except (FileFormatError, KeyError):
+        shutil.rmtree(folder)
         return None
-    return _result(run, learned)
 
 
-def sweep(runs: Sequence[Run], out: Path, workers: int) -> Iterator[Result]:
-    """Carry out runs side by side, base policies first, and yield each result as it comes."""
-    bases = dict.fromkeys(base for run in runs if (base := base_of(run)) is not None)
-    first = [base for base in bases if _finished(folder_of(out, base), base) is None]
-    for part in (first, [run for run in runs if run not in first]):
-        jobs = [(run, folder_of(out, run), _base_folder(out, run)) for run in part]
-        for result in side_by_side(_carry_out_in, jobs, workers):
-            if result.run in runs:
-                yield result
+def finished(out: Path, run: Run) -> bool:
+    """Say whether a run is done."""
+    return (run_folder(out, run) / files.MANIFEST).is_file()
 
 
-def _base_folder(out: Path, run: Run) -> Path | None:
+def sweep(
+    suite: Suite, out: Path, engine: Engine, checkpoint_seconds: float = CHECKPOINT_SECONDS
+) -> Iterator[tuple[Run, Message]]:
+    """Carry out the runs that are not done yet, base policies before what wraps them, and yield what happens.
+
+    A run that fails is written down and left for the next start; the sweep goes on without it.
+    """
+    waiting = deque(_in_order(suite, out))
+    going: set[Run] = set()
+    failed: set[Run] = set()
+    losses: Counter[Run] = Counter()
+    try:
+        while waiting or going:
+            while len(going) < engine.slots and (run := _next_ready(waiting, out)) is not None:
+                engine.start(_job(out, run, checkpoint_seconds))
+                going.add(run)
+            for run, told in engine.messages(PATIENCE):
+                losses[run] = 0 if isinstance(told, Checkpoint) else losses[run] + isinstance(told, Lost)
+                message = _given_up(told) if isinstance(told, Lost) and losses[run] == ATTEMPTS else told
+                _keep(out, run, message)
+                yield run, message
+                if isinstance(message, Finished | Failed | Lost):
+                    going.discard(run)
+                if isinstance(message, Lost):
+                    waiting.appendleft(run)
+                if isinstance(message, Failed):
+                    failed.add(run)
+            for run in [run for run in waiting if base_of(run) in failed]:
+                waiting.remove(run)
+                message = Failed("the run of its base policy failed", "")
+                _keep(out, run, message)
+                yield run, message
+    finally:
+        engine.close()
+
+
+def _in_order(suite: Suite, out: Path) -> list[Run]:
+    """Return what is to be done: base policies first, then the long runs, then the others."""
+    rest = sorted((run for run in suite.runs), key=lambda run: task_named(run.row.task).finite)
+    return [run for run in dict.fromkeys((*suite.bases, *rest)) if not finished(out, run)]
+
+
+def _next_ready(waiting: deque[Run], out: Path) -> Run | None:
+    """Take the first run that can begin: one that wraps nothing, or whose base policy is there."""
+    for run in waiting:
+        base = base_of(run)
+        if base is None or finished(out, base):
+            waiting.remove(run)
+            return run
+    return None
+
+
+def _job(out: Path, run: Run, checkpoint_seconds: float) -> Job:
     base = base_of(run)
-    return None if base is None else folder_of(out, base)
+    checkpoint = unfinished_folder(out, run)
+    return Job(
+        run=run,
+        base=None if base is None else files.read_folder(run_folder(out, base)),
+        checkpoint=files.read_folder(checkpoint) if checkpoint.is_dir() else None,
+        checkpoint_seconds=checkpoint_seconds,
+    )
 
 
-def kept_base(run: Run) -> Path:
-    """Return the folder of the base policy of a run, trained at the first call and kept in the user's cache."""
-    base = base_of(run)
-    assert base is not None
-    home = os.environ.get("LETITCOOK_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "letitcook"
-    folder = Path(home).expanduser() / "bases" / f"{base.id}-{base.steps}-{base.preset}"
-    if _finished(folder, base) is None:
-        carry_out(base, folder)
-    return folder
+def _given_up(lost: Lost) -> Failed:
+    return Failed(f"given up after {ATTEMPTS} attempts: {lost.reason}", "")
 
 
-def exact_rows(rows: Sequence[Row], workers: int) -> dict[Row, Exact]:
-    """Return the exact optima of the rows whose task is finite."""
-    return dict(side_by_side(_exact_of, [row for row in rows if task_named(row.task).finite], workers))
-
-
-def check_workers(workers: int) -> int:
-    """Return the number of processes, or say what is wrong with it."""
-    if workers < 1:
-        raise SettingError(f"workers = {workers} is not allowed; give at least 1")
-    return workers
-
-
-def side_by_side(function: Callable[[Job], Answer], jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
-    """Call a function for each job, in processes of one thread each, and yield the answers as they come."""
-    check_workers(workers)
-    if workers == 1 or len(jobs) <= 1:
-        yield from map(function, jobs)
-        return
-    for name in THREAD_SETTINGS:
-        os.environ.setdefault(name, "1")
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=context) as pool:
-        futures: list[Future[Answer]] = [pool.submit(function, job) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _carry_out_in(job: tuple[Run, Path, Path | None]) -> Result:
-    return carry_out(*job)
-
-
-def _exact_of(row: Row) -> tuple[Row, Exact]:
-    return row, exact(row)
+def _keep(out: Path, run: Run, message: Message) -> None:
+    """Write what a message brings."""
+    match message:
+        case Checkpoint():
+            files.write_folder(unfinished_folder(out, run), message.files, replace=True)
+        case Finished():
+            files.write_folder(run_folder(out, run), message.files)
+            shutil.rmtree(unfinished_folder(out, run), ignore_errors=True)
+            failure_log(out, run).unlink(missing_ok=True)
+        case Failed():
+            files.write_file(failure_log(out, run), f"{run.id}\n{message.reason}\n\n{message.log}".encode())

@@ -58,6 +58,8 @@ class _World(NamedTuple):
     durations: NDArray[np.int64]
     actions: NDArray[np.int64]
     horizon: int
+    base: int
+    """The decision that asks a base policy; -1 where there is none."""
 
 
 class _Rule(NamedTuple):
@@ -112,7 +114,7 @@ class QLearner:
     >>> env = make("cook", mode="wrap")
     >>> learner = QLearner(enumerate_env(env), env.decisions, 200, Objective.named("lexicographic"), EXACT, seed=0)
     >>> learner.advance(50_000)
-    >>> learner.greedy_episodes(1, seed=0)[0].tolist()  # task return, length, queries, base queries
+    >>> learner.greedy_episodes(1, seed=0)[0, :4].tolist()  # task return, length, queries, base queries
     [-53.0, 53.0, 39.0, 38.0]
     """
 
@@ -146,6 +148,7 @@ class QLearner:
             durations=decisions.durations_of,
             actions=decisions.actions_of,
             horizon=H,
+            base=0 if decisions.actions == ("base", "wait") else -1,
         )
         self._weights: Weights = tuple((float(task), float(waiting)) for task, waiting in objective.weights)
         s = settings
@@ -202,7 +205,7 @@ class QLearner:
         _learn(self._world, self._rule, self._weights, self._memory, self.steps + steps)
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Return task return, length, queries and base queries of greedy episodes, `(episodes, 4)`.
+        """Return task return, length, queries, base queries and steps in each decision, `(episodes, 4 + U)`.
 
         Where all of them would be the same, it is one.
         """
@@ -478,23 +481,24 @@ def _draw(cumulative: NDArray[np.float64], first: int, last: int, rng: NDArray[n
 def _evaluate(
     world: _World, Q: NDArray[np.float64], weights: Weights, slack: float, episodes: int, rng: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return task return, length, queries, queries of action 0 of greedy episodes, `(episodes, 4)`."""
+    """Return task return, length, queries, base queries, steps in each decision, `(episodes, 4 + U)`."""
     end = len(world.rows) - 1
     value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
-    results = np.zeros((episodes, 4))
+    results = np.zeros((episodes, 4 + Q.shape[2]))
     for n in range(episodes):
         s = world.start_state[_draw(world.start_cumulative, 0, len(world.start_state), rng)]
         t = 0
         while t < world.horizon and s != end:
             u = _look(Q, weights, world.rows[s], slack, False, value, bar)
             results[n, 2] += 1
-            results[n, 3] += u == 0
+            results[n, 3] += u == world.base
             last = min(t + world.durations[u], world.horizon)
             while t < last and s != end:
                 row = s * world.n_actions + world.actions[u]
                 outcome = _draw(world.cumulative, world.offsets[row], world.offsets[row + 1], rng)
                 s = world.next_state[outcome]
                 results[n, 0] += world.reward[outcome]
+                results[n, 4 + u] += 1
                 t += 1
         results[n, 1] = t
     return results

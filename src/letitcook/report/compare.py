@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from letitcook import files
+from letitcook.experiments.results import Results
 from letitcook.experiments.suites import PaperRow, Row, paper_rows
-from letitcook.experiments.sweep import Exact, Result
+from letitcook.experiments.work import Exact
+from letitcook.report.statistics import ROW, estimate, probability_as_good
 
 
 @dataclass(frozen=True)
@@ -26,51 +26,37 @@ class Comparison:
     queries_sd: float
     paper: PaperRow | None
     exact: Exact | None
+    length_interval: tuple[float, float] | None = None
+    queries_interval: tuple[float, float] | None = None
+    """95% bootstrap intervals of the means over seeds."""
+    as_good: float | None = None
+    """Probability that ours is at least as good as the paper's, task return first."""
 
 
-def compare(results: Iterable[Result], optima: Mapping[Row, Exact]) -> list[Comparison]:
+def compare(results: Results) -> list[Comparison]:
     """Return a comparison for each row, in the paper's order."""
-    by_row: dict[Row, list[Result]] = {}
-    for result in results:
-        by_row.setdefault(result.run.row, []).append(result)
     place = {row: n for n, row in enumerate(paper_rows())}
-    rows = sorted(by_row, key=lambda row: (place.get(row, len(place)), row.id))
-    return [_compared(row, by_row[row], optima.get(row)) for row in rows]
+    found = {Row(*key): group for key, group in results.runs.group_by(ROW, maintain_order=True)}
+    rows = sorted(found, key=lambda row: (place.get(row, len(place)), row.id))
+    return [_compared(row, found[row], results.optima.get(row)) for row in rows]
 
 
-def _compared(row: Row, results: list[Result], optimum: Exact | None) -> Comparison:
-    lengths = np.array([result.length for result in results])
-    queries = np.array([result.queries for result in results])
-    many = len(results) > 1
+def _compared(row: Row, runs: pl.DataFrame, optimum: Exact | None) -> Comparison:
+    paper = paper_rows().get(row)
+    length, queries = estimate(runs["length"].to_numpy()), estimate(runs["queries"].to_numpy())
     return Comparison(
         row=row,
-        seeds=len(results),
-        length=float(lengths.mean()),
-        length_sd=float(lengths.std(ddof=1)) if many else 0.0,
-        queries=float(queries.mean()),
-        queries_sd=float(queries.std(ddof=1)) if many else 0.0,
-        paper=paper_rows().get(row),
+        seeds=len(runs),
+        length=length.mean,
+        length_sd=length.sd,
+        queries=queries.mean,
+        queries_sd=queries.sd,
+        paper=paper,
         exact=optimum,
+        length_interval=(length.low, length.high),
+        queries_interval=(queries.low, queries.high),
+        as_good=None if paper is None else probability_as_good(runs["length"], runs["queries"], paper),
     )
-
-
-def runs_frame(results: Iterable[Result]) -> pl.DataFrame:
-    """Return a row for each run, sorted by id."""
-    rows = [
-        {
-            "task": r.run.row.task,
-            "mode": r.run.row.mode,
-            "method": r.run.row.method,
-            "lambda": r.run.row.lam,
-            "seed": r.run.seed,
-            "length": r.length,
-            "queries": r.queries,
-            "best_step": r.best_step,
-        }
-        for r in results
-    ]
-    schema = {"lambda": pl.Float64, "length": pl.Float64, "queries": pl.Float64}
-    return pl.DataFrame(rows, schema_overrides=schema).sort("task", "mode", "method", "lambda", "seed")
 
 
 def comparison_frame(comparisons: Iterable[Comparison]) -> pl.DataFrame:
@@ -78,30 +64,37 @@ def comparison_frame(comparisons: Iterable[Comparison]) -> pl.DataFrame:
     rows = []
     for c in comparisons:
         paper = c.paper
+        length_low, length_high = c.length_interval or (None, None)
+        queries_low, queries_high = c.queries_interval or (None, None)
         rows.append(
             {
                 "task": c.row.task,
                 "mode": c.row.mode,
                 "method": c.row.method,
                 "lambda": c.row.lam,
+                "variant": c.row.variant,
                 "seeds": c.seeds,
                 "length_mean": c.length,
                 "length_sd": c.length_sd,
+                "length_low": length_low,
+                "length_high": length_high,
                 "queries_mean": c.queries,
                 "queries_sd": c.queries_sd,
+                "queries_low": queries_low,
+                "queries_high": queries_high,
                 "paper_length_mean": paper.length if paper else None,
                 "paper_length_sd": paper.length_sd if paper else None,
                 "paper_queries_mean": paper.queries if paper else None,
                 "paper_queries_sd": paper.queries_sd if paper else None,
                 "exact_length": c.exact.length if c.exact else None,
                 "exact_queries": c.exact.queries if c.exact else None,
+                "as_good_as_paper": c.as_good,
             }
         )
-    numbers = [name for name in rows[0] if name not in ("task", "mode", "method", "seeds")]
-    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64))
+    texts = ("task", "mode", "method", "variant", "seeds")
+    return pl.DataFrame(rows, schema_overrides={name: pl.Float64 for name in rows[0] if name not in texts})
 
 
-def write_results(out: Path, results: Iterable[Result], comparisons: Iterable[Comparison]) -> None:
-    """Write `runs.csv` and `comparison.csv`."""
-    files.write_text(out / "runs.csv", runs_frame(results).write_csv())
-    files.write_text(out / "comparison.csv", comparison_frame(comparisons).write_csv())
+def write_comparison(results: Results, comparisons: Iterable[Comparison]) -> None:
+    """Write `comparison.csv` into the sweep's folder."""
+    files.write_file(results.folder / "comparison.csv", comparison_frame(comparisons).write_csv().encode())

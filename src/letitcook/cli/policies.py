@@ -1,68 +1,51 @@
-"""The command line: parses, calls, prints."""
+"""Commands about tasks and single policies: tasks, plan, train, evaluate, interleave."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-import letitcook
+from letitcook.cli.options import (
+    DurationsOption,
+    JsonOption,
+    LambdaOption,
+    ModeOption,
+    SeedOption,
+    TaskArgument,
+    out,
+    print_json,
+)
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.envs import TASKS, task_named
-from letitcook.errors import LetItCookError, SettingError
+from letitcook.errors import SettingError
 from letitcook.evaluate import evaluate as evaluate_policy
 from letitcook.evaluate import rollout
-from letitcook.experiments import sweep as sweeps
-from letitcook.experiments.suites import Row, Run, base_of, default_steps, suite
+from letitcook.experiments import work
+from letitcook.experiments.bases import kept_base
+from letitcook.experiments.suites import Row, Run, base_of, default_steps
 from letitcook.files import check_output, free_folder
 from letitcook.finite.plan import plan as plan_env
 from letitcook.interleaving import interleave as interleave_policy
-from letitcook.progress import pair, short, sweep_lines, working
-from letitcook.report.compare import compare, write_results
-from letitcook.report.tables import LEGEND, comparison_tables, tasks_table
+from letitcook.progress import pair, short, working
+from letitcook.report.tables import tasks_table
 from letitcook.runs import Learned, load
 from letitcook.train import check_steps, run_until_stopped
 from letitcook.wrapping import make
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-out = Console(soft_wrap=True)
 
-TaskArgument = Annotated[str, typer.Argument(help="A task, see: letitcook tasks", metavar="TASK")]
-ModeOption = Annotated[str, typer.Option("--mode", help="scratch, or wrap: around the task's handwritten base policy")]
-LambdaOption = Annotated[float | None, typer.Option("--lambda", help="λ of the scalarised reward r0 + λ r1")]
-DurationsOption = Annotated[str | None, typer.Option("--durations", help="Waits in steps, such as 5,15")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Random seed; the same seed gives the same bits")]
-
-
-@app.callback(invoke_without_command=True)
-def root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop")] = False,
-) -> None:
-    """Agents that know when not to act: learn where and how long to wait without losing task performance."""
-    if version:
-        out.print(letitcook.__version__)
-        raise typer.Exit
-
-
-@app.command()
 def tasks(as_json: JsonOption = False) -> None:
     """List the tasks.
 
     Example: letitcook tasks
     """
     if as_json:
-        _print_json({"tasks": [_task_facts(name) for name in TASKS]})
+        print_json({"tasks": [_task_facts(name) for name in TASKS]})
     else:
         out.print(tasks_table(TASKS.values()))
 
 
-@app.command()
 def plan(
     task: TaskArgument,
     mode: ModeOption = "scratch",
@@ -91,14 +74,13 @@ def plan(
         "decisions": best.labels,
     }
     if as_json:
-        _print_json(facts)
+        print_json(facts)
         return
     out.print(f"[bold]{task}[/], {mode}, {objective}{'' if lam is None else f' λ={lam:g}'}: exact optimum")
     out.print(f"  length   {best.length:g} primitive steps\n  queries  {best.queries:g}\n  states   {best.states:,}")
     out.print(f"  episode  {' · '.join(_folded(best.labels))}", highlight=False)
 
 
-@app.command()
 def train(
     task: TaskArgument,
     method: Annotated[str, typer.Option(help="lexicographic, scalar or vanilla")] = "lexicographic",
@@ -129,7 +111,7 @@ def train(
     waits = _durations(durations)
     base = _base_policy(run, base_dir)
     with working("preparing (the first run compiles its kernels)"):
-        training = sweeps.training_of(run, base, waits)
+        training = work.training_of(run, base, waits)
     if stopped is not None:
         training.resume(stopped)
     ended = run_until_stopped(training, run.steps, keep=folder)
@@ -155,11 +137,11 @@ def train(
         "out": str(folder) if out_dir is not None or not ended else None,
     }
     if as_json:
-        _print_json(facts)
+        print_json(facts)
         return
     out.print(f"[bold]{task}[/], {mode}, {method}: length/queries [bold]{pair(learned)}[/]", highlight=False)
     if task_named(task).finite and waits is None:
-        best = sweeps.exact(run.row)
+        best = work.exact(run.row)
         out.print(f"  exact optimum {best.length:g}/{'any' if best.queries is None else f'{best.queries:g}'}")
     rate = short(learned.steps / learned.seconds)
     out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
@@ -183,14 +165,13 @@ def _base_policy(run: Run, folder: Path | None) -> NetworkPolicy | None:
         return None
     if folder is None:
         with working(f"training the base policy of {run.row.task}, seed {run.seed}, once; it is kept"):
-            folder = sweeps.kept_base(run)
+            folder = kept_base(run)
     policy = load(folder).policy
     if not isinstance(policy, NetworkPolicy):
         raise SettingError(f"{folder} does not hold a network; give a vanilla run of {run.row.task}")
     return policy
 
 
-@app.command()
 def evaluate(
     run_dir: Annotated[Path, typer.Argument(help="A folder that train wrote", metavar="RUN_DIR")],
     episodes: Annotated[int, typer.Option(help="Episodes to play in the real environment")] = 100,
@@ -205,12 +186,12 @@ def evaluate(
     about = run.about
     if about.get("task") is None:
         raise SettingError(f"{run_dir} was not trained on one of letitcook's tasks; use letitcook.evaluate in Python")
-    env = sweeps.env_of(about["task"], about["mode"], run.base, about["decisions"]["durations"] or None)
+    env = work.env_of(about["task"], about["mode"], run.base, about["decisions"]["durations"] or None)
     result = evaluate_policy(env, run.policy, episodes, seed)
     share = {str(duration): value for duration, value in result.wait_share.items()}
     facts = {"task": about["task"], "mode": about["mode"], "method": about["method"], **result.summary()}
     if as_json:
-        _print_json({**facts, "wait_share": share})
+        print_json({**facts, "wait_share": share})
         return
     out.print(f"[bold]{about['task']}[/], {about['mode']}, {about['method']}, {episodes} episodes", highlight=False)
     for name in ("length", "queries", "task_return", *(["base_queries"] if about["mode"] == "wrap" else [])):
@@ -219,7 +200,6 @@ def evaluate(
     out.print(f"  {'time':<13}{waits or 'no waiting at all'}", highlight=False)
 
 
-@app.command()
 def interleave(
     task: TaskArgument,
     run_dir: Annotated[
@@ -245,7 +225,7 @@ def interleave(
     named = (("base", base), ("wrapper", wrapper), ("interleaved", episode))
     facts = {name: {"length": e.length, "queries": e.queries} for name, e in named}
     if as_json:
-        _print_json({"task": task, **facts, "fills": fills})
+        print_json({"task": task, **facts, "fills": fills})
         return
     for name, numbers in facts.items():
         out.print(f"{name:<12} {numbers['length']:>4} steps  {numbers['queries']:>4} queries", highlight=False)
@@ -254,54 +234,6 @@ def interleave(
             f"  step {fill['time']}: {fill['task']} ({fill['steps']} steps) in a wait of {fill['wait']}",
             highlight=False,
         )
-
-
-@app.command()
-def reproduce(
-    suite_name: Annotated[str, typer.Option("--suite", help="smoke, discrete, continuous or paper")] = "discrete",
-    rows: Annotated[
-        str | None,
-        typer.Option(help="Choose rows: methods, tasks or patterns, such as lexicographic,vanilla or pong/*"),
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(help="At most that many seeds a row; the paper's if not given")] = None,
-    steps: Annotated[int | None, typer.Option(help="Primitive steps a run; the suite's if not given")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given")] = None,
-    out_dir: Annotated[Path | None, typer.Option("--out", help="Folder for the results")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Reproduce the paper's rows: train every run, compare with the paper and the exact optimum.
-
-    A sweep that was stopped goes on where it was when it is started again with the same options.
-
-    Example: letitcook reproduce --suite discrete --out results/discrete
-    """
-    runs = suite(suite_name, seeds, steps, None if rows is None else [part.strip() for part in rows.split(",")])
-    folder = out_dir or Path("results") / suite_name
-    cores = sweeps.check_workers(workers if workers is not None else os.cpu_count() or 1)
-    done = sweeps.open_output(folder, suite_name, runs)
-    held = {result.run for result in done}
-    with working("preparing (the first run compiles its kernels)"):
-        sweeps.warm_up(runs)
-    try:
-        with sweep_lines(len(runs), sum(run.steps for run in runs), len(done), sum(r.run.steps for r in done)) as show:
-            for result in sweeps.sweep([run for run in runs if run not in held], folder, cores):
-                done.append(result)
-                show(result.run.id, result.steps)
-    except KeyboardInterrupt:
-        message = f"stopped; {folder} keeps {len(done)} of {len(runs)} runs, and the same command goes on from there"
-        Console(stderr=True, soft_wrap=True).print(message, highlight=False)
-        raise typer.Exit(130) from None
-    with working("exact optima"):
-        optima = sweeps.exact_rows(list(dict.fromkeys(run.row for run in runs)), cores)
-    comparisons = compare(done, optima)
-    write_results(folder, done, comparisons)
-    if as_json:
-        _print_json({"suite": suite_name, "runs": len(done), "rows": len(comparisons), "out": str(folder)})
-        return
-    for table in comparison_tables(comparisons):
-        out.print(table)
-    out.print(LEGEND)
-    out.print(f"{len(comparisons)} rows, {len(done)} runs: {folder}/comparison.csv, {folder}/runs.csv", highlight=False)
 
 
 class _AlwaysBase:
@@ -351,24 +283,3 @@ def _task_facts(name: str) -> dict[str, Any]:
         "horizon": task.horizon,
         "finite": task.finite,
     }
-
-
-def _print_json(facts: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(facts) + "\n")
-
-
-def main() -> None:
-    """Run the command line; a user's mistake is one line and exit code 2."""
-    try:
-        app()
-    except LetItCookError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False)
-        sys.exit(2)
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")
-
-
-if __name__ == "__main__":
-    main()

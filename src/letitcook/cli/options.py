@@ -1,0 +1,24 @@
+"""What the commands share: options, and how facts are printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+out = Console(soft_wrap=True)
+
+TaskArgument = Annotated[str, typer.Argument(help="A task, see: letitcook tasks", metavar="TASK")]
+ModeOption = Annotated[str, typer.Option("--mode", help="scratch, or wrap: around the task's handwritten base policy")]
+LambdaOption = Annotated[float | None, typer.Option("--lambda", help="λ of the scalarised reward r0 + λ r1")]
+DurationsOption = Annotated[str | None, typer.Option("--durations", help="Waits in steps, such as 5,15")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed; the same seed gives the same bits")]
+
+
+def print_json(facts: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    sys.stdout.write(json.dumps(facts) + "\n")

@@ -1,0 +1,155 @@
+"""Commands about sweeps: reproduce, status, report."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from letitcook.cli.options import JsonOption, out, print_json
+from letitcook.errors import SettingError
+from letitcook.experiments import sweep as sweeps
+from letitcook.experiments.engines import Engine, engine_named
+from letitcook.experiments.results import read_results, write_tables
+from letitcook.experiments.suite_file import read_suite
+from letitcook.experiments.suites import Suite, suite
+from letitcook.experiments.work import warm_up
+from letitcook.progress import working
+from letitcook.report.compare import compare, write_comparison
+from letitcook.report.live import Board, live_view
+from letitcook.report.status import status_lines, status_of
+from letitcook.report.tables import LEGEND, comparison_tables
+from letitcook.report.whole import write_report
+
+SweepArgument = Annotated[Path, typer.Argument(help="A folder that reproduce wrote", metavar="DIR")]
+
+
+def reproduce(
+    suite_name: Annotated[
+        str, typer.Option("--suite", help="smoke, discrete, continuous, paper, or a suite of yours in a TOML file")
+    ] = "discrete",
+    rows: Annotated[
+        str | None,
+        typer.Option(help="Choose rows: methods, tasks or patterns, such as lexicographic,vanilla or pong/*"),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="At most that many seeds a row; the suite's if not given")] = None,
+    steps: Annotated[int | None, typer.Option(help="Primitive steps a run; the suite's if not given")] = None,
+    engine_name: Annotated[str, typer.Option("--engine", help="processes, serial or ray")] = "processes",
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster: auto or HOST:PORT; a local one if not given")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores if not given")] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option(help="Seconds between checkpoints of a run: what a kill costs at most")
+    ] = sweeps.CHECKPOINT_SECONDS,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Go on with the sweep in --out, or refuse to")
+    ] = True,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="Folder for the results")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Reproduce the paper's rows: train every run, compare with the paper and the exact optimum, write a report.
+
+    A sweep that was stopped, killed or cut off goes on where it was when it is started again with the same options.
+
+    Example: letitcook reproduce --suite discrete --out results/discrete
+    """
+    chosen = _suite(suite_name).only(seeds, steps, None if rows is None else [part.strip() for part in rows.split(",")])
+    folder = out_dir or Path("results") / chosen.name
+    if not resume and folder.exists():
+        raise SettingError(
+            f"{folder} is there already; leave out --no-resume to go on with it, or choose another --out"
+        )
+    engine = engine_named(engine_name, os.cpu_count() or 1 if workers is None else workers, address)
+    with closing(engine), sweeps.opened(folder, chosen):
+        board = _carry_out(chosen, folder, engine, checkpoint_every)
+        results = read_results(folder)
+        facts: dict[str, Any] = {"suite": chosen.name, "runs": len(results.runs), "out": str(folder)}
+        if len(results.runs):
+            with working("comparing, drawing and writing the report"):
+                write_tables(results)
+                comparisons = compare(results)
+                write_comparison(results, comparisons)
+                page = write_report(results, comparisons)
+            facts.update(rows=len(comparisons), report=str(page))
+    failures = {run.id: reason for run, reason in board.failures.items()}
+    if as_json:
+        print_json({**facts, "failures": failures})
+    elif len(results.runs):
+        for table in comparison_tables(comparisons):
+            out.print(table)
+        out.print(LEGEND)
+        out.print(f"{len(comparisons)} rows, {len(results.runs)} runs: {folder}/comparison.csv, {folder}/runs.csv")
+    if failures:
+        _say_failures(board)
+        raise typer.Exit(1)
+    if not as_json:
+        out.print(str(page), highlight=False)
+
+
+def _suite(name: str) -> Suite:
+    return read_suite(Path(name)) if name.endswith(".toml") else suite(name)
+
+
+def _carry_out(chosen: Suite, folder: Path, engine: Engine, checkpoint_every: float) -> Board:
+    """Carry out what is not done yet, with a live view."""
+    board = Board(chosen, folder, engine.slots)
+    todo = [run for run in board.runs if run not in board.done]
+    if todo:
+        with working("preparing (the first run compiles its kernels)"):
+            warm_up(todo)
+    try:
+        with live_view(board) as tell:
+            for run, message in sweeps.sweep(chosen, folder, engine, checkpoint_every):
+                tell(run, message)
+    except KeyboardInterrupt:
+        kept = f"stopped; {folder} keeps {len(board.done)} of {len(board.runs)} runs"
+        Console(stderr=True, soft_wrap=True).print(f"{kept}, and the same command goes on from there", highlight=False)
+        raise typer.Exit(130) from None
+    return board
+
+
+def _say_failures(board: Board) -> None:
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console.print(f"{len(board.failures)} of {len(board.runs)} runs failed; the same command tries them again:")
+    for run, reason in board.failures.items():
+        console.print(f"  {run.id}: {reason}", markup=False)
+        console.print(f"    log: {sweeps.failure_log(board.out, run)}", markup=False)
+
+
+def status(folder: SweepArgument, as_json: JsonOption = False) -> None:
+    """Show how far a sweep is: rows and runs done, runs under way, failures.
+
+    Example: letitcook status results/discrete
+    """
+    facts = status_of(folder)
+    if as_json:
+        print_json(facts)
+        return
+    for line in status_lines(facts):
+        out.print(line, highlight=False, markup=False)
+
+
+def report(folder: SweepArgument, as_json: JsonOption = False) -> None:
+    """Write the report of a sweep, one page that opens from disk, and its figures as PDF and PNG.
+
+    What is not finished yet is left out.
+
+    Example: letitcook report results/discrete
+    """
+    results = read_results(folder)
+    if not len(results.runs):
+        raise SettingError(f"{folder} has no finished run yet; see: letitcook status {folder}")
+    with working("comparing, drawing and writing the report"):
+        write_tables(results)
+        comparisons = compare(results)
+        write_comparison(results, comparisons)
+        page = write_report(results, comparisons)
+    if as_json:
+        print_json({"report": str(page), "rows": len(comparisons), "runs": len(results.runs)})
+    else:
+        out.print(str(page), highlight=False)

@@ -1,0 +1,57 @@
+"""How far a sweep is, read from its folder; the sweep itself may be at work meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from letitcook import files
+from letitcook.errors import FileFormatError
+from letitcook.experiments import sweep as sweeps
+
+
+def status_of(out: Path) -> dict[str, Any]:
+    """Return what is done, under way and failed, as plain data."""
+    suite = sweeps.read_suite_manifest(out)
+    runs = tuple(dict.fromkeys((*suite.bases, *suite.runs)))
+    done = {run for run in runs if sweeps.finished(out, run)}
+    rows = {run.row for run in suite.runs}
+    unfinished = {run.id: _steps(sweeps.unfinished_folder(out, run)) for run in runs if run not in done}
+    failures = {}
+    for run in runs:
+        log = sweeps.failure_log(out, run)
+        if log.is_file():
+            failures[run.id] = {"reason": log.read_text(encoding="utf-8").splitlines()[1], "log": str(log)}
+    return {
+        "suite": suite.name,
+        "at_work": sweeps.at_work(out),
+        "runs": len(runs),
+        "runs_done": len(done),
+        "rows": len(rows),
+        "rows_done": len(rows - {run.row for run in suite.runs if run not in done}),
+        "steps": sum(run.steps for run in runs),
+        "steps_done": sum(run.steps for run in done) + sum(steps for steps in unfinished.values() if steps),
+        "checkpoints": {name: steps for name, steps in unfinished.items() if steps},
+        "failures": failures,
+    }
+
+
+def _steps(folder: Path) -> int:
+    """Return how far a checkpoint is; 0 if there is none."""
+    try:
+        return int(files.read_manifest(folder, "run")["steps"])
+    except (FileFormatError, KeyError):
+        return 0
+
+
+def status_lines(facts: dict[str, Any]) -> list[str]:
+    """Return the same for people."""
+    work = "at work" if facts["at_work"] else "finished" if facts["runs_done"] == facts["runs"] else "not running"
+    lines = [
+        f"{facts['suite']}: {facts['runs_done']} of {facts['runs']} runs, {facts['rows_done']} of {facts['rows']} "
+        f"rows, {100 * facts['steps_done'] / max(facts['steps'], 1):.0f}% of the steps; {work}"
+    ]
+    lines += [f"  at {steps:,} steps: {name}" for name, steps in facts["checkpoints"].items()]
+    for name, failure in facts["failures"].items():
+        lines += [f"  failed: {name}: {failure['reason']}", f"    log: {failure['log']}"]
+    return lines
