@@ -13,6 +13,7 @@ import pytest
 
 from letitcook import cli
 from letitcook.experiments import sweep as sweeps
+from letitcook.experiments import work
 from letitcook.experiments.work import Finished
 from letitcook.train import Training
 
@@ -101,13 +102,62 @@ def test_reproduce(call: Any, tmp_path: Path) -> None:
     code, out, err = call(*smoke, "--out", "res")
     assert code == 0, err
     assert "cook, from scratch" in out
+    assert out.strip().splitlines()[-1] == "res/report.html"
+    assert (tmp_path / "res" / "figures" / "wait-durations.pdf").is_file()
     runs, table = pl.read_csv(tmp_path / "res" / "runs.csv"), pl.read_csv(tmp_path / "res" / "comparison.csv")
     assert table.height == runs.height == 10
     assert table["exact_length"].null_count() == 5
     before = (tmp_path / "res" / "runs.csv").read_bytes()
     facts = as_json(call(*smoke, "--out", "res", "--json"))
     assert facts["runs"] == runs.height
+    assert facts["failures"] == {}
     assert (tmp_path / "res" / "runs.csv").read_bytes() == before
+    (tmp_path / "res" / "report.html").unlink()
+    assert as_json(call("report", "res", "--json")) == {"report": "res/report.html", "rows": 10, "runs": 10}
+    assert (tmp_path / "res" / "report.html").is_file()
+    facts = as_json(call("status", "res", "--json"))
+    assert (facts["suite"], facts["runs_done"], facts["runs"], facts["at_work"]) == ("smoke", 10, 10, False)
+    assert call("status", "res")[1] == "smoke: 10 of 10 runs, 10 of 10 rows, 100% of the steps; finished\n"
+    code, _, err = call(*smoke, "--out", "res", "--no-resume")
+    assert (code, "res is there already" in err) == (2, True)
+
+
+def test_a_suite_of_ones_own(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'tasks = ["cook"]\nmodes = ["wrap"]\nseeds = [7]\nsteps = 2000\nsettings.alpha = 0.5\n'
+    )
+    facts = as_json(call("reproduce", "--suite", "mine.toml", "--engine", "serial", "--json"))
+    assert (facts["suite"], facts["runs"], facts["out"]) == ("mine", 1, "results/mine")
+    assert (tmp_path / "results/mine/runs/cook/lexicographic+alpha=0.5/wrap/seed7/manifest.json").is_file()
+    (tmp_path / "mine.toml").write_text('tasks = ["cook"]\nmethods = [\n  "lexicographic",\n  "dqn",\n]\n')
+    code, _, err = call("reproduce", "--suite", "mine.toml", "--out", "new")
+    assert code == 2
+    assert "mine.toml:4: no method named 'dqn'; use lexicographic, scalar, vanilla" in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_failed_run_is_named_at_the_end(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(run: Any, *others: Any) -> Any:
+        if run.row.method == "vanilla" and run.steps > 1:  # not while the kernels are compiled
+            raise ZeroDivisionError("by nothing")
+        return whole(run, *others)
+
+    whole = work.training_of
+    monkeypatch.setattr(work, "training_of", broken)
+    code, out, err = call(
+        "reproduce", "--suite", "smoke", "--rows", "cook", "--steps", "500", "--workers", "1", "--out", "res"
+    )
+    assert code == 1
+    last = err.strip().splitlines()[-3:]
+    assert last[0] == "1 of 5 runs failed; the same command tries them again:"
+    assert last[1] == "  cook/vanilla/scratch/seed0: ZeroDivisionError: by nothing"
+    assert last[2] == "    log: res/failures/cook/vanilla/scratch/seed0.log"
+    assert "4 rows, 4 runs" in out
+    monkeypatch.setattr(work, "training_of", whole)
+    code, out, _ = call(
+        "reproduce", "--suite", "smoke", "--rows", "cook", "--steps", "500", "--workers", "1", "--out", "res"
+    )
+    assert (code, "5 rows, 5 runs" in out) == (0, True)
 
 
 def test_train_with_networks_around_a_base_that_is_kept(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 SUITE = """
@@ -43,10 +44,8 @@ def finished_runs(out: Path) -> dict[str, int]:
 def events(out: Path) -> int:
     """Return a number that changes whenever a run is kept or a checkpoint is written."""
     kept = list(finished_runs(out).values())
-    try:
+    with suppress(FileNotFoundError):  # a checkpoint goes away meanwhile
         kept += [path.stat().st_ino for path in (out / "unfinished").rglob("manifest.json")]
-    except FileNotFoundError:  # a checkpoint went away meanwhile
-        pass
     return hash(tuple(sorted(kept)))
 
 

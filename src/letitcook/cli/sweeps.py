@@ -14,16 +14,15 @@ from letitcook.cli.options import JsonOption, out, print_json
 from letitcook.errors import SettingError
 from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.engines import Engine, engine_named
-from letitcook.experiments.results import read_results, write_tables
+from letitcook.experiments.results import Results, read_results, write_tables
 from letitcook.experiments.suite_file import read_suite
 from letitcook.experiments.suites import Suite, suite
 from letitcook.experiments.work import warm_up
 from letitcook.progress import working
-from letitcook.report.compare import compare, write_comparison
+from letitcook.report.compare import Comparison, compare, write_comparison
 from letitcook.report.live import Board, live_view
 from letitcook.report.status import status_lines, status_of
 from letitcook.report.tables import LEGEND, comparison_tables
-from letitcook.report.whole import write_report
 
 SweepArgument = Annotated[Path, typer.Argument(help="A folder that reproduce wrote", metavar="DIR")]
 
@@ -74,7 +73,7 @@ def reproduce(
                 write_tables(results)
                 comparisons = compare(results)
                 write_comparison(results, comparisons)
-                page = write_report(results, comparisons)
+                page = _write_report(results, comparisons)
             facts.update(rows=len(comparisons), report=str(page))
     failures = {run.id: reason for run, reason in board.failures.items()}
     if as_json:
@@ -113,6 +112,12 @@ def _carry_out(chosen: Suite, folder: Path, engine: Engine, checkpoint_every: fl
     return board
 
 
+def _write_report(results: Results, comparisons: list[Comparison]) -> Path:
+    from letitcook.report.whole import write_report  # its figures take long to load, and most commands do without
+
+    return write_report(results, comparisons)
+
+
 def _say_failures(board: Board) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     console.print(f"{len(board.failures)} of {len(board.runs)} runs failed; the same command tries them again:")
@@ -148,7 +153,7 @@ def report(folder: SweepArgument, as_json: JsonOption = False) -> None:
         write_tables(results)
         comparisons = compare(results)
         write_comparison(results, comparisons)
-        page = write_report(results, comparisons)
+        page = _write_report(results, comparisons)
     if as_json:
         print_json({"report": str(page), "rows": len(comparisons), "runs": len(results.runs)})
     else:

@@ -203,6 +203,8 @@ def sweep(
                 yield run, message
     finally:
         engine.close()
+        if not any((out / "unfinished").rglob(files.MANIFEST)):
+            shutil.rmtree(out / "unfinished", ignore_errors=True)
 
 
 def _in_order(suite: Suite, out: Path) -> list[Run]:

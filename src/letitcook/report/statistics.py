@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from letitcook.envs import task_named
 from letitcook.errors import SettingError
@@ -72,6 +71,8 @@ def bootstrap_interval(
     >>> bootstrap_interval(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
     [[1.0, 5.0], [3.0, 5.0]]
     """
+    from scipy import stats  # it takes long to load, and most commands do without
+
     if len(values) == 1:
         return np.concatenate([values, values])
     found = stats.bootstrap(
@@ -176,6 +177,8 @@ def probability_as_good(
 
 def _below(x: NDArray[np.float64], mean: float, sd: float, n: int, or_equal: bool = False) -> NDArray[np.float64]:
     """Return the probability that the paper's mean is below `x`."""
+    from scipy import stats
+
     if sd == 0.0 or n < 2:
         return np.asarray(mean <= x if or_equal else mean < x, dtype=np.float64)
     return np.asarray(stats.t.cdf((x - mean) / (sd / np.sqrt(n)), n - 1), dtype=np.float64)
