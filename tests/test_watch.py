@@ -217,3 +217,5 @@ def test_a_run_is_played_as_it_was_trained() -> None:
     assert played.length == len(played.queries) == len(played.states) - 1
     with pytest.raises(SettingError, match="not trained on one of letitcook's tasks"):
         run_trace(replace(learned, about={**learned.about, "task": None}))
+    with pytest.raises(SettingError, match="seed = -1"):
+        run_trace(learned, seed=-1)

@@ -17,8 +17,6 @@ from letitcook.errors import OutputError
 from letitcook.runs import Point
 from letitcook.tracking import scalars, tensorboard, track
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-
 NAME = "cook/lexicographic/wrap/seed0"
 
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,8 @@ def write_file(path: Path, data: bytes) -> None:
         _write_through(draft, data)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # where the folder is a file, there is no draft to remove
+            draft.unlink()
         raise OutputError(f"{path} cannot be written: {error.strerror or error}; {_advice(error)}") from error
 
 

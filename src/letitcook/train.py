@@ -32,6 +32,8 @@ from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
 from letitcook.lexicographic import Objective
 from letitcook.progress import training_line
 from letitcook.runs import Learned, Point
+from letitcook.totals import Totals
+from letitcook.tracking import Callback
 from letitcook.typed import converted, said
 from letitcook.waiting import WaitingEnv, horizon_of, waiting_env_of
 from letitcook.wmdp import Decisions
@@ -70,6 +72,14 @@ class Learner(Protocol):
 
     def policy(self) -> Any:
         """Return the greedy policy as it is now."""
+        ...
+
+    def totals(self) -> Totals:
+        """Return sums over the training episodes that have ended, at least since the first call."""
+        ...
+
+    def rates(self) -> dict[str, float]:
+        """Return how much it explores and learns now, by Stable-Baselines3's names."""
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -115,11 +125,16 @@ class Training:
     best: Point | None = None
     policy: Any = None
     seconds: float = 0.0
+    callback: Callback | None = None
+    """Called after each evaluation; without one, training episodes are not counted."""
+    rollout: Totals | None = None
+    """The training episodes that ended since the evaluation before the last, where there is a callback."""
 
     def run(self, steps: int) -> Iterator[Point]:
         """Train up to that many primitive steps in all, and yield each evaluation."""
         while self.learner.steps < steps:
             begun = time.perf_counter()
+            before = None if self.callback is None else self.learner.totals()
             due = (self.learner.steps // self.every + 1) * self.every
             self.learner.advance(min(due, steps) - self.learner.steps)
             point = self._point(self.learner.greedy_episodes(self.episodes, self._fresh_seed()))
@@ -127,7 +142,15 @@ class Training:
             if self.best is None or self._better(point, self.best):
                 self.best, self.policy = point, self.learner.policy()
             self.seconds += time.perf_counter() - begun
+            if self.callback is not None and before is not None:
+                self.rollout = self.learner.totals().since(before)
+                self.callback(point, self)
             yield point
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """What the learner says of itself, by Stable-Baselines3's names."""
+        return self.learner.rates()
 
     def result(self) -> Learned:
         """Return the best policy, evaluated on fresh episodes."""
@@ -185,6 +208,7 @@ def learn(
     preset: str = "paper",
     progress: bool = True,
     out: str | Path | None = None,
+    callback: Callback | None = None,
 ) -> Learned:
     """Learn where and how long to wait, from scratch or around a base policy.
 
@@ -192,7 +216,7 @@ def learn(
     enumerated is learned with tables, every other with networks. `preset` is `"paper"` (its hyperparameters) or, with
     tables, `"exact"` (beyond the paper: reaches the exact optimum in a fraction of the steps). `steps` counts primitive
     steps and defaults to the paper's. With `out`, what was good so far is kept there if training has to stop because
-    the environment gives something that is not a number.
+    the environment gives something that is not a number. `callback` is called after each evaluation, see `tracking`.
 
     >>> from letitcook import make
     >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
@@ -202,6 +226,7 @@ def learn(
     if out is not None:
         files.check_output(Path(out))
     training = begin(waiting_env, method, lam, seed, preset)
+    training.callback = callback
     goal = check_steps(default_steps(training) if steps is None else steps)
     for _ in shown(training, goal, progress, None if out is None else Path(out)):
         pass

@@ -19,6 +19,7 @@ for command in (
     policies.plan,
     policies.train,
     policies.evaluate,
+    policies.watch,
     policies.interleave,
     sweeps.reproduce,
     sweeps.status,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from letitcook.cli.options import (
     DurationsOption,
@@ -30,7 +31,9 @@ from letitcook.finite.plan import plan as plan_env
 from letitcook.interleaving import interleave as interleave_policy
 from letitcook.progress import pair, short, working
 from letitcook.report.tables import tasks_table
+from letitcook.report.watch import check_fps, default_fps, run_trace, watch_gif, watch_terminal
 from letitcook.runs import Learned, load
+from letitcook.tracking import track
 from letitcook.train import check_steps, run_until_stopped
 from letitcook.wrapping import make
 
@@ -95,6 +98,12 @@ def train(
     ] = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Folder for the run; it must not exist yet")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in --out")] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's curves", metavar="DIR")
+    ] = None,
+    wandb: Annotated[
+        str | None, typer.Option("--wandb", help="Project for curves in Weights & Biases", metavar="PROJECT")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Learn where and how long to wait in a task.
@@ -109,12 +118,14 @@ def train(
     if stopped is None and out_dir is not None:
         check_output(out_dir)
     waits = _durations(durations)
-    base = _base_policy(run, base_dir)
-    with working("preparing (the first run compiles its kernels)"):
-        training = work.training_of(run, base, waits)
-    if stopped is not None:
-        training.resume(stopped)
-    ended = run_until_stopped(training, run.steps, keep=folder)
+    with track(run.id, tensorboard, wandb, resumed=stopped is not None) as callback:
+        base = _base_policy(run, base_dir)
+        with working("preparing (the first run compiles its kernels)"):
+            training = work.training_of(run, base, waits)
+        if stopped is not None:
+            training.resume(stopped)
+        training.callback = callback
+        ended = run_until_stopped(training, run.steps, keep=folder)
     learned = training.result() if ended else training.stopped()
     if out_dir is not None or not ended:
         learned.save(folder, replace=stopped is not None)
@@ -198,6 +209,33 @@ def evaluate(
         out.print(f"  {name.replace('_', ' '):<13}{facts[name]:8.2f} ± {facts[f'{name}_sd']:.2f}", highlight=False)
     waits = ", ".join(f"{100 * value:.0f}% in waits of {duration}" for duration, value in share.items() if value > 0)
     out.print(f"  {'time':<13}{waits or 'no waiting at all'}", highlight=False)
+
+
+def watch(
+    run_dir: Annotated[Path, typer.Argument(help="A folder that train wrote", metavar="RUN_DIR")],
+    gif: Annotated[Path | None, typer.Option("--gif", help="Write a GIF instead of playing in the terminal")] = None,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Play in the terminal; the default")] = False,
+    seed: SeedOption = 0,
+    fps: Annotated[float | None, typer.Option(help="Primitive steps a second; the task's own if not given")] = None,
+) -> None:
+    """Watch one episode of a saved policy, step by step, also inside its waits.
+
+    Example: letitcook watch my-run --gif my-run.gif
+    """
+    if gif is not None and terminal:
+        raise SettingError("--gif and --terminal exclude each other; give one of them")
+    run = load(run_dir)
+    rate = None if fps is None else check_fps(fps)
+    with working("playing the episode"):
+        episode = run_trace(run, seed, frames=gif is not None)
+    rate = default_fps(episode.task) if rate is None else rate
+    if gif is None:
+        if not watch_terminal(episode, Console(), rate):
+            raise typer.Exit(130)
+        return
+    with working(f"writing {gif}"):
+        watch_gif(episode, gif, rate)
+    out.print(f"{gif}: {episode.length} steps, {len(episode.queries)} queries", highlight=False)
 
 
 def interleave(

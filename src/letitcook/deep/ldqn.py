@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from letitcook.deep.blas import one_thread
 from letitcook.deep.learner import DECISIONS, GRADIENT_STEPS, STEPS, Learner, new_learner
+from letitcook.deep.network import forward
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.replay import FILLED
 from letitcook.deep.settings import PAPER, LDQNSettings
@@ -26,6 +27,7 @@ from letitcook.envs.physics import NUMBER_OF, OBSERVATION_SIZE
 from letitcook.envs.task import Task
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
 from letitcook.lexicographic import Objective
+from letitcook.totals import Totals
 from letitcook.wmdp import Decisions
 
 __all__ = ["LDQN", "PAPER", "LDQNSettings"]
@@ -89,6 +91,32 @@ class LDQN:
     def gradient_steps(self) -> int:
         """Gradient steps so far."""
         return int(self._learner.counters[GRADIENT_STEPS])
+
+    def totals(self) -> Totals:
+        """Return sums over the training episodes that have ended so far."""
+        return self._driver.totals()
+
+    def rates(self) -> dict[str, float]:
+        """Return how much it explores and learns now, by Stable-Baselines3's names."""
+        rules = self._learner.rules
+        done = min(1.0, self.steps / rules.epsilon_steps)
+        rates = {
+            "rollout/exploration_rate": rules.epsilon_start + done * (rules.epsilon_end - rules.epsilon_start),
+            "train/learning_rate": rules.learning_rate,
+            "train/n_updates": float(self.gradient_steps),
+        }
+        return {**rates, "train/loss": self._loss()} if self.gradient_steps else rates
+
+    def _loss(self) -> float:
+        """Return the loss on the batch that was drawn last, summed over the objectives."""
+        learner, room, rows = self._learner, self._learner.room, self._learner.rules.batch_size
+        q, total = np.zeros((rows, self.decisions.n), dtype=np.float32), 0.0
+        for k, parameters in enumerate(learner.networks.parameters):
+            forward(parameters, learner.sizes, room.batch.observation[:rows], room.scratch, q)
+            error = np.abs(q[np.arange(rows), room.batch.decision[:rows]] - room.y[k, :rows]).astype(np.float64)
+            huber = np.where(error < 1.0, 0.5 * error**2, error - 0.5)
+            total += float(np.mean(huber if learner.rules.huber else error**2))
+        return total
 
     def advance(self, steps: int) -> None:
         """Train for at least `steps` more primitive steps, to the end of the current decision."""

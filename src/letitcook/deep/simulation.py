@@ -14,6 +14,7 @@ from letitcook.deep.replay import remember_sub_wait
 from letitcook.envs import physics
 from letitcook.envs.task import Task
 from letitcook.kernels import compiled, seeded
+from letitcook.totals import Totals, count, new_counts
 from letitcook.wmdp import Decisions
 
 BASE = -1
@@ -33,6 +34,8 @@ class World(NamedTuple):
     path: NDArray[np.float32]
     """Observations inside the last wait, for sub-wait learning; else empty."""
     path_rewards: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    """What the training episodes were like, see `totals`."""
     base: NDArray[np.float32]
     """The base network, `(K, parameters)`; empty without one."""
     base_sizes: NDArray[np.int64]
@@ -61,6 +64,7 @@ def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep
         next_observation=np.zeros(size, dtype=np.float32),
         path=np.zeros((longest + 1 if keep_path else 0, size), dtype=np.float32),
         path_rewards=np.zeros(longest),
+        counts=new_counts(1),
         base=networks,
         base_sizes=sizes,
         base_slack=float(base.slack) if base is not None else 0.0,
@@ -117,7 +121,7 @@ def run(learner: Learner, world: World, goal: int) -> None:
             begin(world, rng)
             counters[EPISODE_STEP] = 0
         u = decide(learner, world.observation)
-        reward, _, discount, elapsed, terminated, truncated = carry_out(
+        reward, total, discount, elapsed, terminated, truncated = carry_out(
             world, u, learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
         if learner.durations[u] > 1:
@@ -148,6 +152,8 @@ def run(learner: Learner, world: World, goal: int) -> None:
             truncated,
         )
         learn(learner, due)
+        waits = u == learner.waits[0] or learner.durations[u] > 1
+        count(world.counts, 1, elapsed, total, waits, terminated or truncated)
         copy_row(world.next_observation, world.observation)
         counters[EPISODE_STEP] = -1 if terminated or truncated else counters[EPISODE_STEP] + elapsed
 
@@ -187,6 +193,10 @@ class Simulation:
         """Train until `goal` steps have passed."""
         run(self._learner, self._world, goal)
 
+    def totals(self) -> Totals:
+        """Return sums over the training episodes that have ended."""
+        return Totals(*self._world.counts[0].tolist())
+
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
         """Live greedy episodes apart from the training."""
         w = self._world
@@ -199,9 +209,11 @@ class Simulation:
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return where the episode stands."""
-        return {"world.state": self._world.state.copy(), "world.observation": self._world.observation.copy()}
+        names = ("state", "observation", "counts")
+        return {f"world.{name}": getattr(self._world, name).copy() for name in names}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Go back to where the episode stood."""
         self._world.state[:] = arrays["world.state"]
         self._world.observation[:] = arrays["world.observation"]
+        self._world.counts[:] = arrays.get("world.counts", 0.0)

@@ -20,6 +20,7 @@ from letitcook.deep.policy import flat
 from letitcook.deep.replay import remember_sub_wait
 from letitcook.errors import NotFiniteError, SettingError
 from letitcook.kernels import random_below
+from letitcook.totals import Totals, count, new_counts
 
 SEEDS = 2**31 - 1
 
@@ -64,16 +65,22 @@ class Stepping:
         self._learner = learner
         self._slots = [Slot(env) for env in envs]
         self._turn = 0
+        self._counts = new_counts(len(self._slots))
+
+    def totals(self) -> Totals:
+        """Return sums over the training episodes that have ended."""
+        return Totals(*self._counts[0].tolist())
 
     def advance(self, goal: int) -> None:
         """Train until `goal` steps have passed."""
         learner, rng = self._learner, self._learner.rng
         while learner.counters[STEPS] < goal:
-            slot = self._slots[self._turn]
+            slot, row = self._slots[self._turn], self._turn + 1
             self._turn = (self._turn + 1) % len(self._slots)
             x = slot.observation
             step = int(learner.counters[STEPS])
             if x is None:
+                self._counts[row] = 0.0
                 x = slot.begin(random_below(rng, SEEDS), step)
             u = decide(learner, x)
             slot.observation = None  # until all of what follows has gone well
@@ -92,6 +99,9 @@ class Stepping:
             due = take_in(learner, x, u, task, waiting, elapsed, discount, after, terminated, cut)
             if due:
                 learn(learner, due)
+            waits = u == learner.waits[0] or learner.durations[u] > 1
+            gained = float(info.get("task_reward", task))
+            count(self._counts, row, int(elapsed), gained, bool(waits), bool(terminated or truncated))
             slot.decisions.append(u)
             if not (terminated or truncated):
                 slot.observation = after
@@ -147,6 +157,7 @@ class Stepping:
         blank = np.zeros(int(self._learner.sizes[0]), dtype=np.float32)
         return {
             "slots.turn": np.array([self._turn]),
+            "slots.counts": self._counts.copy(),
             "slots.seed": np.array([slot.seed for slot in slots]),
             "slots.running": np.array([x is not None for x in observations]),
             "slots.observation": np.stack([blank if x is None else x for x in observations]),
@@ -157,6 +168,7 @@ class Stepping:
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Live the episodes again to where they stood."""
         self._turn = int(arrays["slots.turn"][0])
+        self._counts[:] = arrays.get("slots.counts", 0.0)
         ends = np.cumsum(arrays["slots.length"])
         for i, slot in enumerate(self._slots):
             slot.seed = int(arrays["slots.seed"][i])

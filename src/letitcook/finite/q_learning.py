@@ -35,8 +35,10 @@ from letitcook.errors import FileFormatError, SettingError
 from letitcook.finite.policy import TablePolicy
 from letitcook.finite.settings import PAPER, QSettings
 from letitcook.finite.tables import Tables, observation_key
-from letitcook.kernels import compiled, inlined, random_below, random_float, seeded
+from letitcook.kernels import compiled, compiled_fast, inlined, random_below, random_float, seeded
 from letitcook.lexicographic import Objective
+from letitcook.totals import EPISODES as ENDED
+from letitcook.totals import LENGTH, QUERIES, RETURN, WAITED, Totals
 from letitcook.wmdp import Decisions
 
 Weights = tuple[tuple[float, float], ...]
@@ -182,6 +184,7 @@ class QLearner:
             value=np.zeros(K),
             bar=np.zeros(K),
         )
+        self._counts: NDArray[np.float64] | None = None
         start = _draw(self._world.start_cumulative, 0, len(tables.start_state), self._memory.rng)
         self._memory.clock[STATE] = tables.start_state[start]
 
@@ -200,9 +203,23 @@ class QLearner:
         """Decisions so far."""
         return int(self._memory.clock[DECISIONS])
 
+    def totals(self) -> Totals:
+        """Return sums over the training episodes that have ended since the first call, which begins the counting."""
+        if self._counts is None:
+            self._counts = np.zeros(len(Totals._fields))
+        return Totals(*self._counts.tolist())
+
+    def rates(self) -> dict[str, float]:
+        """Return how much it explores and learns now, by Stable-Baselines3's names."""
+        rule, done = self._rule, min(1.0, self.steps / self._rule.schedule)
+        return {
+            "rollout/exploration_rate": rule.epsilon + done * (rule.epsilon_end - rule.epsilon),
+            "train/learning_rate": rule.alpha + done * (rule.alpha_end - rule.alpha),
+        }
+
     def advance(self, steps: int) -> None:
         """Learn for at least that many more primitive steps, to the end of the decision then under way."""
-        _learn(self._world, self._rule, self._weights, self._memory, self.steps + steps)
+        _learn(self._world, self._rule, self._weights, self._memory, self._counts, self.steps + steps)
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
         """Return task return, length, queries, base queries and steps in each decision, `(episodes, 4 + U)`.
@@ -250,8 +267,13 @@ def _cumulative(probability: NDArray[np.float64], offsets: NDArray[np.int64]) ->
 
 
 @compiled
-def _learn(world: _World, rule: _Rule, weights: Weights, memory: _Memory, until: int) -> None:
-    """Algorithm 1 until that many primitive steps; the comments are its lines."""
+def _learn(
+    world: _World, rule: _Rule, weights: Weights, memory: _Memory, counts: NDArray[np.float64] | None, until: int
+) -> None:
+    """Algorithm 1 until that many primitive steps; the comments are its lines.
+
+    Without `counts` it is compiled without the counting, which would cost some percent.
+    """
     # Arrays that are passed on one by one cost nothing; inside a tuple each call would count references to all of them.
     Q, visits, clock, rng, path, rewards, taken, value, bar = memory
     next_state, reward, offsets, cumulative = world.next_state, world.reward, world.offsets, world.cumulative
@@ -295,6 +317,8 @@ def _learn(world: _World, rule: _Rule, weights: Weights, memory: _Memory, until:
         decisions += 1
         n += 1
         if s == end or t >= H:
+            if counts is not None:
+                _count_episode(counts, taken[:, :n], rewards[:t], actions, rule.wait)
             if rule.backward_replay:
                 _replay(
                     Q,
@@ -316,6 +340,28 @@ def _learn(world: _World, rule: _Rule, weights: Weights, memory: _Memory, until:
             clock[EPISODES] += 1
             greedy = _look(Q, weights, rows[s], rule.slack, rule.follow, value, bar)
     clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN] = steps, decisions, s, t, n
+
+
+@compiled_fast
+def _count_episode(
+    counts: NDArray[np.float64],
+    taken: NDArray[np.int64],
+    rewards: NDArray[np.float64],
+    actions: NDArray[np.int64],
+    wait: int,
+) -> None:
+    """Count an episode that has ended."""
+    end, waited, gained = len(rewards), 0, 0.0
+    for n in range(taken.shape[1] - 1, -1, -1):
+        waited += end - taken[1, n] if actions[taken[0, n]] == wait else 0
+        end = taken[1, n]
+    for t in range(len(rewards)):
+        gained += rewards[t]
+    counts[ENDED] += 1
+    counts[LENGTH] += len(rewards)
+    counts[QUERIES] += taken.shape[1]
+    counts[RETURN] += gained
+    counts[WAITED] += waited
 
 
 @inlined

@@ -26,6 +26,7 @@ from letitcook.files import write_file
 from letitcook.report.episodes import Query, Trace, trace
 from letitcook.report.text_worlds import text_world
 from letitcook.runs import Learned
+from letitcook.train import check_seed
 
 ACT, WAIT, WORK = "#4c78a8", "#f2b134", "#59a14f"
 INK, FAINT, EMPTY, PAPER = "#333333", "#8a8a86", "#e6e4df", "#fbfaf7"
@@ -76,7 +77,7 @@ def run_trace(run: Learned, seed: int = 0, frames: bool = False) -> Trace:
     if about.get("task") is None:
         raise SettingError("this run was not trained on one of letitcook's tasks; there is no drawing of its world")
     durations = about["decisions"]["durations"] or None
-    return trace(about["task"], about["mode"], run.policy, run.base, seed, frames, durations)
+    return trace(about["task"], about["mode"], run.policy, run.base, check_seed(seed), frames, durations)
 
 
 def default_fps(task: str) -> float:
