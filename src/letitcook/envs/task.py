@@ -59,6 +59,11 @@ class Task:
     """Task reward of a primitive step, so that `length = J0 / return_per_step`."""
 
     @property
+    def title(self) -> str:
+        """The name as the paper writes it, such as CookLonger."""
+        return self.env_id.partition("/")[2].partition("-v")[0]
+
+    @property
     def decisions(self) -> Decisions:
         """The decisions of the waiting MDP from scratch."""
         return Decisions(self.actions, self.wait, self.durations)

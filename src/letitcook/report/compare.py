@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from letitcook import files
+from letitcook.envs import TASKS
 from letitcook.experiments.results import Results
 from letitcook.experiments.suites import PaperRow, Row, paper_rows
 from letitcook.experiments.work import Exact
@@ -34,11 +35,16 @@ class Comparison:
 
 
 def compare(results: Results) -> list[Comparison]:
-    """Return a comparison for each row, in the paper's order."""
-    place = {row: n for n, row in enumerate(paper_rows())}
+    """Return a comparison for each row: task by task, mode by mode, then in the paper's order."""
     found = {Row(*key): group for key, group in results.runs.group_by(ROW, maintain_order=True)}
-    rows = sorted(found, key=lambda row: (place.get(row, len(place)), row.id))
-    return [_compared(row, found[row], results.optima.get(row)) for row in rows]
+    return [_compared(row, found[row], results.optima.get(row)) for row in sorted(found, key=_place)]
+
+
+def _place(row: Row) -> tuple[int, str, int, float, str]:
+    published = list(paper_rows())
+    as_published = replace(row, variant="")
+    place = published.index(as_published) if as_published in published else len(published)
+    return list(TASKS).index(row.task), row.mode, place, row.lam or 0.0, row.variant
 
 
 def _compared(row: Row, runs: pl.DataFrame, optimum: Exact | None) -> Comparison:

@@ -26,15 +26,6 @@ def asset(name: str) -> str:
     return resources.files("letitcook.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def title_of(task: str) -> str:
-    """Return a task's name as the paper writes it.
-
-    >>> title_of("mountain-car")
-    'MountainCar'
-    """
-    return task_named(task).env_id.split("/")[1].split("-v")[0]
-
-
 def label_of(c: Comparison) -> str:
     """Return a row's method for people, such as `scalar, λ 0.1`."""
     parts = [c.row.method]
@@ -149,13 +140,13 @@ def tables(comparisons: Sequence[Comparison]) -> str:
     records = comparison_frame(comparisons).to_dicts()
     parts = [asset("tables.html")]
     for task in dict.fromkeys(c.row.task for c in comparisons):
-        parts.append(f"<h3>{escape(title_of(task))}</h3>")
+        parts.append(f"<h3>{escape(task_named(task).title)}</h3>")
         for mode, words in MODES.items():
             pairs = [
                 (c, r) for c, r in zip(comparisons, records, strict=True) if (c.row.task, c.row.mode) == (task, mode)
             ]
             if pairs:
-                parts.append(_table(f"{title_of(task)}, {words}", pairs))
+                parts.append(_table(f"{task_named(task).title}, {words}", pairs))
     return "".join(parts)
 
 

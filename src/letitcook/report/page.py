@@ -53,7 +53,7 @@ def page(
     style = "".join(markup.asset(name) for name in STYLES) + markup.widths(comparisons)
     script = "".join(markup.asset(name) for name in SCRIPTS)
     sections = [name for name in SECTIONS if figures or name != "figures"]
-    tasks = [markup.title_of(task) for task in dict.fromkeys(c.row.task for c in comparisons)]
+    tasks = [task_named(task).title for task in dict.fromkeys(c.row.task for c in comparisons)]
     return Template(markup.asset("page.html")).substitute(
         policy=_security(style, script),
         version=escape(letitcook.__version__),
@@ -100,7 +100,7 @@ def _tasks(episodes: Sequence[NamedTrace], comparisons: Sequence[Comparison]) ->
     names = dict.fromkeys([*(e.trace.task for e in episodes), *(c.row.task for c in comparisons)])
     return {
         name: {
-            "title": markup.title_of(name),
+            "title": task_named(name).title,
             "longer": task_named(name).return_per_step > 0.0,
             "scene": scene(name),
             "episodes": [_episode(named) for named in episodes if named.trace.task == name],

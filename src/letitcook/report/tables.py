@@ -10,6 +10,7 @@ from rich.table import Table
 
 from letitcook.envs import Task, task_named
 from letitcook.report.compare import Comparison
+from letitcook.report.verdicts import at_optimum
 
 LEGEND = (
     "length/queries; ± is one standard deviation over seeds. "
@@ -40,7 +41,7 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
         for c in group:
             paper = c.paper
             table.add_row(
-                "lexicogr." if c.row.method == "lexicographic" else c.row.method,
+                ("lexicogr." if c.row.method == "lexicographic" else c.row.method) + (f" {c.row.variant}".rstrip()),
                 "" if c.row.lam is None else f"{c.row.lam:g}",
                 str(c.seeds),
                 f"[{_style(c)}]{_pair(c.length, c.length_sd, c.queries, c.queries_sd)}[/]",
@@ -52,8 +53,7 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
 
 
 def _style(c: Comparison) -> str:
-    exact = c.exact
-    if exact and c.length == exact.length and c.length_sd == 0.0 and exact.queries in (None, c.queries):
+    if at_optimum(c):
         return "green"
     worse = -1.0 if task_named(c.row.task).return_per_step > 0.0 else 1.0
     return "yellow" if c.paper and worse * (c.length - c.paper.length) > 1.0 else "default"

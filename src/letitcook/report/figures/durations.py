@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
+from letitcook.envs import task_named
 from letitcook.experiments.results import Results
 from letitcook.report.figures.frames import as_published
-from letitcook.report.figures.style import MODE_NAMES, PALE, WIDTH, in_order, legend, short_number, title_of
+from letitcook.report.figures.style import MODE_NAMES, PALE, WIDTH, in_order, legend, short_number
 
 SMALLEST = 0.05
 """Share below which a part of a bar is too low for its number."""
@@ -34,7 +35,7 @@ def wait_durations(results: Results) -> Figure | None:
         for x, task in enumerate(tasks):
             if task in best[mode]:
                 _bar(axes, x, best[mode][task])
-        axes.set_xticks(range(len(tasks)), [title_of(task) for task in tasks], fontsize=7.5)
+        axes.set_xticks(range(len(tasks)), [task_named(task).title for task in tasks], fontsize=7.5)
         axes.set_xlim(-0.6, len(tasks) - 0.4)
         axes.set_ylim(0.0, 1.0)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))

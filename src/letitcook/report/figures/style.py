@@ -17,7 +17,7 @@ from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from letitcook.envs import TASKS
+from letitcook.envs import TASKS, task_named
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION = "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00"
 GREY, PALE = "#8C8C8C", "#D9DEE4"
@@ -80,15 +80,6 @@ def style() -> AbstractContextManager[None]:
     return context
 
 
-def title_of(task: str) -> str:
-    """Return a task's name as the paper writes it.
-
-    >>> title_of("cook-longer"), title_of("cartpole")
-    ('CookLonger', 'CartPole')
-    """
-    return "CartPole" if task == "cartpole" else "".join(part.capitalize() for part in task.split("-"))
-
-
 def in_order(tasks: Iterable[str]) -> list[str]:
     """Return tasks in the house's order, each once.
 
@@ -107,7 +98,7 @@ def grid(tasks: Sequence[str], height: float, columns: int = COLUMNS) -> tuple[F
     panels = {}
     for n, task in enumerate(tasks):
         panels[task] = figure.add_subplot(rows, columns, n + 1)
-        panels[task].set_title(title_of(task))
+        panels[task].set_title(task_named(task).title)
     return figure, panels
 
 
