@@ -12,20 +12,20 @@ from pathlib import Path
 
 SUITE = """
 name = "killed"
-seeds = 2
 [[rows]]
-tasks = ["cook", "coffee"]
+tasks = ["cook"]
 modes = ["scratch", "wrap"]
 methods = ["lexicographic", "scalar", "vanilla"]
 lambdas = [1]
-steps = 400_000
+seeds = 8
+steps = 2_000_000
 [[rows]]
 tasks = ["cartpole"]
-modes = ["scratch", "wrap"]
-methods = ["lexicographic"]
-steps = 30_000
+modes = ["wrap"]
+seeds = 2
+steps = 21_000
 """
-RUNS = 2 * (2 * 5) + 2 * 2
+RUNS = 5 * 8 + 2
 KILLS = 20
 TABLES = ("runs.csv", "curves.csv", "comparison.csv")
 
@@ -78,14 +78,14 @@ def test_a_sweep_killed_at_random_moments_ends_with_the_same_tables(tmp_path: Pa
         with (tmp_path / "log.txt").open("w") as log:
             process = subprocess.Popen(command(suite, killed), stdout=log, stderr=log)
         before = events(killed)
-        wanted = chance.choice((0, 1, 1, 2, 3)) if kills < KILLS else None
+        wanted = chance.choice((0, 1, 1, 1, 2)) if kills < KILLS else None
         at_once = time.monotonic() + chance.uniform(0.0, 4.0)
         while process.poll() is None and wanted is not None:
             if wanted == 0 and time.monotonic() > at_once:
                 break
             if wanted > 0 and (now := events(killed)) != before:
                 before, wanted = now, wanted - 1
-                at_once = time.monotonic() + chance.uniform(0.0, 0.2)
+                at_once = time.monotonic() + chance.uniform(0.0, 0.1)
             time.sleep(0.005)
         if wanted is None or process.poll() is not None:
             assert process.wait() == 0, (tmp_path / "log.txt").read_text()

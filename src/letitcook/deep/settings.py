@@ -138,6 +138,7 @@ PAPER: dict[str, LDQNSettings] = {
         epsilon_start=1.0,
         epsilon_end=0.01,
         epsilon_steps=100_000,
+        slack=0.5,  # not in the table
         **AS_RUN,
     ),
 }

@@ -149,7 +149,6 @@ def warm_up(runs: Sequence[Run]) -> None:
     """Compile what the runs need, so that several processes do not do it at once."""
     finite = [run for run in runs if task_named(run.row.task).finite]
     for run in {run.row.method: run for run in finite}.values():  # one number of objectives, one compilation
-        exact(run.row)
         _run_through(replace(run, steps=1))
     if len(finite) < len(runs):
         _run_through(Run(Row("cartpole", "scratch", "vanilla"), seed=0, steps=1_100))
