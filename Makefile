@@ -79,7 +79,7 @@ $(VENV)/.installed-test: pyproject.toml
 
 # PyTorch first and by itself: the bound picks a CPU build where one is offered.
 .venv-torch/.installed-torch: pyproject.toml
-	$(call environment,.venv-torch,-e '.[test$(comma)torch$(comma)peers]',torch)
+	$(call environment,.venv-torch,-e '.[test$(comma)torch$(comma)peers$(comma)onnx]',torch)
 
 
 clean:

@@ -11,16 +11,16 @@ import letitcook
 
 SOURCE = Path(letitcook.__file__).parent
 FLOORS = [
-    ["errors", "typed"],
-    ["kernels"],
+    ["errors", "typed", "numpy_policy"],
+    ["kernels", "space_data"],
     ["wmdp", "lexicographic", "progress", "totals"],
     ["envs"],
     ["waiting"],
     ["wrapping"],
-    ["interleaving", "finite", "deep"],
+    ["interleaving", "runtime", "finite", "deep"],
     ["evaluate", "files"],
     ["runs"],
-    ["tracking"],
+    ["tracking", "export"],
     ["train"],
     ["experiments"],
     ["report"],

@@ -79,6 +79,22 @@ def test_train_evaluate(call: Any, tmp_path: Path) -> None:
     assert inter["interleaved"]["length"] == 45
 
 
+def test_export(call: Any, tmp_path: Path) -> None:
+    as_json(call("train", "cook", "--mode", "wrap", "--preset", "exact", "--steps", "20000", "--out", "run", "--json"))
+    facts = as_json(call("export", "run", "--out", "robot", "--json"))
+    assert facts == {"to": "numpy", "out": "robot", "policy": "table", "actions": ["base", "wait"]}
+    assert sorted(file.name for file in (tmp_path / "robot").iterdir()) == ["policy.npz", "policy.py"]
+    for arguments, message in (
+        (("--out", "robot"), "already holds"),
+        (("--to", "onnx", "--out", "p.onnx"), "--to numpy"),
+        (("--to", "onxx", "--out", "p.onnx"), "Did you mean 'onnx'?"),
+    ):
+        code, _, err = call("export", "run", *arguments)
+        assert (code, message in err) == (2, True), err
+    code, out, _ = call("export", "run", "--out", "other")
+    assert (code, out) == (0, "other: a policy of actions base, wait\n")
+
+
 def test_train_prints_for_people(call: Any) -> None:
     code, out, _ = call("train", "cook", "--mode", "wrap", "--method", "scalar", "--lambda", "0.1", "--steps", "20000")
     assert code == 0
@@ -95,6 +111,8 @@ def test_interleave(call: Any) -> None:
     code, out, _ = call("interleave", "coffee")
     assert code == 0
     assert "fetch-sugar (15 steps) in a wait of 15" in out
+    facts = as_json(call("interleave", "coffee", "--durations", "7,15", "--json"))
+    assert facts["interleaved"] == {"length": 41, "queries": 21}
 
 
 def test_reproduce(call: Any, tmp_path: Path) -> None:
@@ -238,6 +256,7 @@ BAD = {
     "no run to watch": (("watch", "nowhere"), "manifest.json is missing"),
     "no run": (("evaluate", "nowhere"), "manifest.json is missing"),
     "no episodes": (("evaluate", "nowhere", "--episodes", "0"), "nowhere"),
+    "durations of a run": (("interleave", "coffee", "--run", "x", "--durations", "5"), "leave out --durations"),
     "nothing to interleave": (("interleave", "cook"), "tasks that have: coffee"),
     "unwritable out": (("train", "cook", "--steps", "100", "--out", "/proc/run"), "cannot be written"),
     "unwritable out, sweep": (("reproduce", "--suite", "smoke", "--out", "/proc/run"), "cannot be written"),

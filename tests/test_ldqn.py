@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -17,6 +18,7 @@ from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.replay import draw, remember
 from letitcook.envs import cartpole, mountain_car, pong
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
+from letitcook.files import pack_arrays, unpack_arrays
 from letitcook.lexicographic import Objective, lex_argmax
 from letitcook.waiting import WaitingEnv
 from letitcook.wmdp import Decisions
@@ -332,6 +334,41 @@ def test_a_policy_keeps_its_space():
     policy = learner.policy()
     one = {"a": np.zeros(2, dtype=np.float32), "b": 1}
     assert policy.predict([one, one])[0].tolist() == [policy.predict(one)[0]] * 2
+    again = NetworkPolicy.from_arrays(unpack_arrays(pack_arrays(policy.arrays()), Path("policy")))
+    assert again.space == policy.space
+    assert again.predict([one, one])[0].tolist() == policy.predict([one, one])[0].tolist()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(-np.inf, 1.0, (2, 3)),
+        spaces.Discrete(6, start=2),
+        spaces.MultiDiscrete([2, 4]),
+        spaces.MultiBinary(6),
+        spaces.Tuple([spaces.Discrete(3), spaces.Box(0, 9, (3,), dtype=np.int64)]),
+        spaces.Dict([("z", spaces.Discrete(2)), ("a", spaces.Box(-1.0, 1.0, (4,)))]),
+    ],
+    ids=lambda space: type(space).__name__,
+)
+def test_every_space_is_saved_with_its_policy(space):
+    networks = initial_parameters((6, 16, 5), 2, np.random.default_rng(0))
+    policy = NetworkPolicy(networks, (6, 16, 5), 0.1, space)
+    again = NetworkPolicy.from_arrays(unpack_arrays(pack_arrays(policy.arrays()), Path("policy")))
+    assert again.space == space
+    space.seed(0)
+    samples = [space.sample() for _ in range(20)]
+    assert [again.predict(sample)[0] for sample in samples] == [policy.predict(sample)[0] for sample in samples]
+
+
+def test_a_space_that_cannot_be_saved_does_not_lose_the_policy():
+    networks = initial_parameters((3, 4, 2), 1, np.random.default_rng(0))
+    arrays = NetworkPolicy(networks, (3, 4, 2), 0.0, spaces.Text(3)).arrays()
+    assert "space" not in arrays
+    assert NetworkPolicy.from_arrays(arrays).space is None
+    for damaged in (b"{", b'{"type": "Sphere"}'):
+        with pytest.raises(FileFormatError, match="space"):
+            NetworkPolicy.from_arrays({**arrays, "space": np.frombuffer(damaged, dtype=np.uint8)})
 
 
 def test_restoring_something_else_is_refused():

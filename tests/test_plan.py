@@ -145,3 +145,7 @@ def test_errors_say_what_to_do() -> None:
     observation, _ = make("cook").reset()
     with pytest.raises(SettingError, match="past the horizon"):
         best.policy.predict(observation, 200)
+
+
+def test_a_wait_that_ended_early_sets_the_clock_back() -> None:
+    assert plan(make("cook")).policy.ended_early(20, 3) == 17

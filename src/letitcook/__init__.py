@@ -7,9 +7,10 @@ from letitcook.evaluate import Evaluation, evaluate, rollout
 from letitcook.finite.plan import Plan, plan
 from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, enumerate_env
-from letitcook.interleaving import Interleaved, interleave
+from letitcook.interleaving import Errand, Interleaved, interleave
 from letitcook.lexicographic import Objective, lex_argmax, lex_better
 from letitcook.runs import Learned, load
+from letitcook.runtime import Counters, run
 from letitcook.train import learn
 from letitcook.waiting import ScalarisedEnv, WaitingEnv
 from letitcook.wmdp import Decisions, Episode, Policy, Transition
@@ -20,8 +21,10 @@ __all__ = [
     "TASKS",
     "AuxiliaryTask",
     "BasePolicyEnv",
+    "Counters",
     "Decisions",
     "Episode",
+    "Errand",
     "Evaluation",
     "Interleaved",
     "Learned",
@@ -44,6 +47,7 @@ __all__ = [
     "make",
     "plan",
     "rollout",
+    "run",
     "task_named",
     "tasks",
     "wrap",

@@ -21,6 +21,7 @@ for command in (
     policies.evaluate,
     policies.watch,
     policies.interleave,
+    policies.export,
     sweeps.reproduce,
     sweeps.status,
     sweeps.report,

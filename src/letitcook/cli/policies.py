@@ -20,12 +20,13 @@ from letitcook.cli.options import (
 )
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.envs import TASKS, task_named
-from letitcook.errors import SettingError
+from letitcook.errors import SettingError, UnknownNameError
 from letitcook.evaluate import evaluate as evaluate_policy
 from letitcook.evaluate import rollout
 from letitcook.experiments import work
 from letitcook.experiments.bases import kept_base
 from letitcook.experiments.suites import Row, Run, base_of, default_steps
+from letitcook.export import to_numpy, to_onnx
 from letitcook.files import check_output, free_folder
 from letitcook.finite.plan import plan as plan_env
 from letitcook.interleaving import interleave as interleave_policy
@@ -243,6 +244,8 @@ def interleave(
     run_dir: Annotated[
         Path | None, typer.Option("--run", help="A wrapper that was trained; else the exact one")
     ] = None,
+    durations: DurationsOption = None,
+    pack: Annotated[bool, typer.Option("--pack", help="Several tasks in one wait")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Do other work inside the waits of a wrapped policy.
@@ -253,13 +256,15 @@ def interleave(
     if chosen.auxiliary is None or chosen.base_policy is None:
         able = ", ".join(t.name for t in TASKS.values() if t.auxiliary is not None)
         raise SettingError(f"{task} has no other work to do inside its waits; tasks that have: {able}")
-    env = make(task, mode="wrap")
+    if run_dir is not None and durations is not None:
+        raise SettingError("a trained wrapper has its own durations; leave out --durations with --run")
+    env = make(task, mode="wrap", durations=_durations(durations))
     with working(f"planning {task}"):
         policy: Any = plan_env(env).policy if run_dir is None else load(run_dir).policy
     base = rollout(env, _AlwaysBase())
     wrapper = rollout(env, policy)
-    episode = interleave_policy(env, policy, chosen.auxiliary())
-    fills = [{"time": f.time, "wait": f.wait, "task": f.task, "steps": f.steps} for f in episode.fills]
+    episode = interleave_policy(env, policy, chosen.auxiliary(), pack=pack)
+    fills = [{"time": f.begun, "wait": f.wait, "task": f.task, "steps": f.steps} for f in episode.fills]
     named = (("base", base), ("wrapper", wrapper), ("interleaved", episode))
     facts = {name: {"length": e.length, "queries": e.queries} for name, e in named}
     if as_json:
@@ -272,6 +277,31 @@ def interleave(
             f"  step {fill['time']}: {fill['task']} ({fill['steps']} steps) in a wait of {fill['wait']}",
             highlight=False,
         )
+
+
+EXPORTS = {"numpy": to_numpy, "onnx": to_onnx}
+"""What a policy can be written as."""
+
+
+def export(
+    run_dir: Annotated[Path, typer.Argument(help="A folder that train wrote", metavar="RUN_DIR")],
+    out_path: Annotated[Path, typer.Option("--out", help="Where to write; nothing may be there yet", metavar="FILE")],
+    to: Annotated[str, typer.Option("--to", help="numpy: a folder that needs NumPy alone; onnx: one file")] = "numpy",
+    as_json: JsonOption = False,
+) -> None:
+    """Write a saved policy for another machine.
+
+    Example: letitcook export my-run --to numpy --out robot
+    """
+    if to not in EXPORTS:
+        raise UnknownNameError("form", to, EXPORTS)
+    run = load(run_dir)
+    written = EXPORTS[to](run, out_path)
+    actions = run.about["decisions"]["actions"]
+    if as_json:
+        print_json({"to": to, "out": str(written), "policy": run.about["policy"], "actions": actions})
+        return
+    out.print(f"{written}: a policy of actions {', '.join(actions)}", highlight=False)
 
 
 class _AlwaysBase:

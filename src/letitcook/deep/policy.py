@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from letitcook.deep.network import best_decision, new_scratch, parameter_count
 from letitcook.errors import FileFormatError, NotFiniteError, SpaceError
 from letitcook.kernels import compiled
+from letitcook.space_data import space_data, space_of
 
 
 def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float32]:
@@ -79,18 +82,37 @@ class NetworkPolicy:
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the policy as arrays, to be saved."""
-        return {"networks": self.networks.copy(), "sizes": self.sizes.copy(), "slack": np.array([self.slack])}
+        arrays: dict[str, NDArray[np.generic]] = {
+            "networks": self.networks.copy(),
+            "sizes": self.sizes.copy(),
+            "slack": np.array([self.slack]),
+        }
+        if self.space is not None:
+            with suppress(SpaceError):  # better without its space than not saved
+                text = json.dumps(space_data(self.space), allow_nan=False)
+                arrays["space"] = np.frombuffer(text.encode(), dtype=np.uint8)
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], space: spaces.Space[Any] | None = None) -> NetworkPolicy:
-        """Return the policy that `arrays()` described."""
+        """Return the policy that `arrays()` described; `space` is for arrays that were saved without one."""
         missing = {"networks", "sizes", "slack"} - set(arrays)
         if missing:
             raise FileFormatError(f"not a network policy: {', '.join(sorted(missing))} missing from its arrays")
         networks, sizes = arrays["networks"], arrays["sizes"]
         if networks.ndim != 2 or networks.shape[1] != parameter_count(sizes.tolist()):
             raise FileFormatError(f"a network policy of sizes {sizes.tolist()} cannot have parameters {networks.shape}")
+        if "space" in arrays:
+            space = _read_space(arrays["space"])
         return cls(networks, sizes, float(arrays["slack"][0]), space)
+
+
+def _read_space(text: NDArray[np.uint8]) -> spaces.Space[Any]:
+    try:
+        data = json.loads(text.tobytes())
+    except ValueError as error:
+        raise FileFormatError(f"the observation space of a network policy is damaged ({error})") from error
+    return space_of(data)
 
 
 @compiled

@@ -345,19 +345,22 @@ class CoffeePolicy:
 
 
 class Fetch:
-    """Fetch sugar or cream and come back to the same place, facing the same way.
+    """Fetch sugar or cream; come back to the same place, facing the same way, or stay there (`returns=False`).
 
     >>> fetch = Fetch("sugar")
     >>> at_machine = START._replace(x=2, y=1, direction=NORTH)
     >>> fetch.duration(at_machine), fetch.finished(at_machine), fetch.finished(at_machine._replace(sugar=1))
     (15, False, True)
+    >>> Fetch("sugar", returns=False).duration(at_machine)
+    8
     """
 
-    def __init__(self, item: str) -> None:
+    def __init__(self, item: str, returns: bool = True) -> None:
         """Fetch the `item`, `"sugar"` or `"cream"`."""
         if item not in ("sugar", "cream"):
             raise SettingError(f"no ingredient named {item!r}; there are 'sugar' and 'cream'")
         self.name = f"fetch-{item}"
+        self.returns = returns
         self._item = item
 
     def finished(self, observation: Any) -> bool:
@@ -365,25 +368,42 @@ class Fetch:
         return bool(getattr(State(*observation), self._item))
 
     def duration(self, observation: Any) -> int:
-        """Count the steps there and back, the toggle included; 0 if it is collected already."""
+        """Count the steps there (and back), the toggle included; 0 if it is collected already."""
         return len(self.actions(observation))
 
     def actions(self, observation: Any) -> list[int]:
-        """Return a shortest way to the ingredient, the toggle, and a shortest way back."""
+        """Return a shortest way to the ingredient, the toggle, and, if it comes back, a shortest way back."""
         if self.finished(observation):
             return []
         here = State(*(int(value) for value in observation)).pose
         there = USED_FROM[self._item[0].upper()]
-        return [*way(here, there), TOGGLE, *way(there, here)]
+        return [*way(here, there), TOGGLE, *(way(there, here) if self.returns else ())]
+
+    def undisturbed(self, before: Any, after: Any) -> bool:
+        """Say whether nobody used the machine and, if it comes back, the agent is where it was."""
+        return machine_untouched(before, after) and (not self.returns or State(*before).pose == State(*after).pose)
 
 
-def fetches() -> tuple[AuxiliaryTask, ...]:
+def machine_untouched(before: Any, after: Any) -> bool:
+    """Say whether the machine went on by itself from one observation to a later one: no toggle began anything.
+
+    >>> heating = START._replace(heated=3)
+    >>> machine_untouched(heating, heating._replace(heated=HOT))
+    True
+    >>> machine_untouched(heating, heating._replace(heated=HOT, brewed=1))
+    False
+    """
+    was, now = State(*before), State(*after)
+    return all(bool(getattr(was, name)) == bool(getattr(now, name)) for name in ("heated", "brewed", "coffee"))
+
+
+def fetches(returns: bool = True) -> tuple[AuxiliaryTask, ...]:
     """Return the other work of this task: fetching sugar, fetching cream.
 
     >>> [task.name for task in fetches()]
     ['fetch-sugar', 'fetch-cream']
     """
-    return Fetch("sugar"), Fetch("cream")
+    return Fetch("sugar", returns), Fetch("cream", returns)
 
 
 TASK = Task(

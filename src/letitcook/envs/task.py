@@ -10,20 +10,32 @@ from letitcook.wmdp import Decisions, Policy
 
 
 class AuxiliaryTask(Protocol):
-    """Other work to do inside a wait: a policy of primitive actions that predicts how long it takes."""
+    """Other work to do inside a wait: it predicts how long it takes, and promises to leave the waiting task alone."""
 
-    name: str
-
-    def finished(self, observation: Any) -> bool:
-        """Say whether the work is done already, so that it need not be run."""
+    @property
+    def name(self) -> str:
+        """Name of the work, as in errors and episodes."""
         ...
 
-    def duration(self, observation: Any) -> int:
-        """Predict how many steps the work takes from here, the way back included."""
+    @property
+    def returns(self) -> bool:
+        """Whether the work ends where it began, so that a policy can go on as if it had waited."""
         ...
 
-    def actions(self, observation: Any) -> Sequence[int]:
-        """Return the primitive actions that do the work from here and come back."""
+    def finished(self, observation: Any, /) -> bool:
+        """Say whether there is nothing to do here, most often because it was done already."""
+        ...
+
+    def duration(self, observation: Any, /) -> int:
+        """Predict how many steps the work takes from here, the way back included if it returns."""
+        ...
+
+    def actions(self, observation: Any, /) -> Sequence[Any] | Policy:
+        """Return the primitive actions that do the work from here, or a policy to ask for each of them."""
+        ...
+
+    def undisturbed(self, before: Any, after: Any, /) -> bool:
+        """Say whether the waiting task is left alone, seen before the work and after it."""
         ...
 
 

@@ -57,6 +57,10 @@ class PlanPolicy:
         decision = int(self.table[time, self._number[key]])
         return decision, time + self._durations[decision]
 
+    def ended_early(self, state: int, steps: int) -> int:
+        """Return the time when a wait ended `steps` before its time (see `letitcook.interleaving.Resumable`)."""
+        return state - steps
+
 
 @dataclass(frozen=True)
 class Plan:

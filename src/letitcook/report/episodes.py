@@ -154,7 +154,9 @@ def _waiting(
 
 def _queries(episode: Episode, decisions: Decisions, mode: str, actions: Sequence[str]) -> Iterator[Query]:
     """Yield the decisions with the times at which they were due; `actions` are those done in each step."""
-    fills = {fill.time: fill.task for fill in episode.fills} if isinstance(episode, Interleaved) else {}
+    fills: dict[int, str] = {}
+    for fill in episode.fills if isinstance(episode, Interleaved) else ():
+        fills[fill.time] = f"{fills[fill.time]}, {fill.task}" if fill.time in fills else fill.task
     time = 0
     for decision, steps in zip(episode.decisions, episode.elapsed, strict=True):
         wait = int(decisions.actions_of[decision]) == decisions.wait
