@@ -29,7 +29,7 @@ types: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
 
-test-all: test smoke test-sweeps test-browser test-rliable test-overcooked test-torch
+test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked
 
 test-overcooked: .venv-overcooked/.installed-overcooked
 	.venv-overcooked/bin/pytest extra_tests/overcooked
