@@ -141,10 +141,10 @@ def headline(board: Board) -> str:
 
 def view(board: Board) -> RenderableType:
     """Return the sweep as it is shown on a terminal."""
-    top = Table.grid(padding=(0, 2))
+    top = Table.grid(padding=(0, 1))
     top.add_row(
         Text(f"sweep {board.suite.name}", style="bold"),
-        ProgressBar(total=len(board.runs), completed=len(board.done), width=24),
+        ProgressBar(total=len(board.runs), completed=len(board.done), width=12),
         Text(headline(board)),
     )
     lines: list[RenderableType] = [top]
