@@ -14,6 +14,7 @@ folder it goes on from what is there, and ends with the same numbers to the bit 
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -100,7 +101,10 @@ def _hashable(value: Any) -> Any:
 def _alone(out: Path) -> Iterator[None]:
     """Keep other sweeps out of the folder; the lock goes with this process, however it ends."""
     with (out / LOCK).open("w") as lock:
-        if not _locked(lock):
+        held = not _locked(lock)
+        if held:
+            time.sleep(0.5)  # `at_work` may hold it for a moment
+        if held and not _locked(lock):
             raise OutputError(f"another sweep is at work in {out}; wait for it, or choose another folder with --out")
         yield
 
