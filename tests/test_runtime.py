@@ -329,7 +329,11 @@ def test_ctrl_c_stops_the_loop_and_returns_what_was_done() -> None:
         return 0.0
 
     system = Recorder(act_time=press)
-    counters = system.run(Script(PUSH), on_stop=seen.append)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        counters = system.run(Script(PUSH), on_stop=seen.append, max_steps=100)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (counters.steps, counters.ended) == (3, "interrupt")
     assert seen == [counters]
 
