@@ -91,36 +91,3 @@ def working(what: str) -> Iterator[None]:
     """Show that something is under way whose end cannot be told."""
     with Console(stderr=True).status(f"{what} ..."):
         yield
-
-
-class ShowRun(Protocol):
-    """What is called after each run of a sweep."""
-
-    def __call__(self, name: str, steps: int) -> None:
-        """Show that a run is done."""
-        ...
-
-
-@contextmanager
-def sweep_lines(runs: int, steps: int, runs_done: int, steps_done: int) -> Iterator[ShowRun]:
-    """Show a sweep under way: runs done, steps per second, time left, the run that came in last."""
-    bar = Progress(
-        TextColumn("[bold]sweep"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[runs]}/{task.fields[of]} runs"),
-        Rate("steps"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[last]}"),
-        console=Console(stderr=True),
-        refresh_per_second=5,
-    )
-    with bar:
-        line = bar.add_task("sweep", total=steps, completed=steps_done, runs=runs_done, of=runs, last="")
-        count = runs_done
-
-        def show(name: str, steps: int) -> None:
-            nonlocal count
-            count += 1
-            bar.update(line, advance=steps, runs=count, last=name)
-
-        yield show

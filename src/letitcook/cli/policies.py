@@ -1,4 +1,4 @@
-"""Commands about tasks and single policies: tasks, plan, train, evaluate, interleave."""
+"""Commands about tasks and single policies: tasks, plan, train, evaluate, watch, interleave, export."""
 
 from __future__ import annotations
 

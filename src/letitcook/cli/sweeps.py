@@ -14,12 +14,12 @@ from letitcook.cli.options import JsonOption, out, print_json
 from letitcook.errors import SettingError
 from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.engines import Engine, engine_named
-from letitcook.experiments.results import Results, read_results, write_tables
+from letitcook.experiments.results import Results, read_results
 from letitcook.experiments.suite_file import read_suite
 from letitcook.experiments.suites import Suite, suite
 from letitcook.experiments.work import warm_up
 from letitcook.progress import working
-from letitcook.report.compare import Comparison, compare, write_comparison
+from letitcook.report.compare import Comparison
 from letitcook.report.live import Board, live_view
 from letitcook.report.status import status_lines, status_of
 from letitcook.report.tables import LEGEND, comparison_tables
@@ -69,11 +69,7 @@ def reproduce(
         results = read_results(folder)
         facts: dict[str, Any] = {"suite": chosen.name, "runs": len(results.runs), "out": str(folder)}
         if len(results.runs):
-            with working("comparing, drawing and writing the report"):
-                write_tables(results)
-                comparisons = compare(results)
-                write_comparison(results, comparisons)
-                page = _write_report(results, comparisons)
+            page, comparisons = _write_report(results)
             facts.update(rows=len(comparisons), report=str(page))
     failures = {run.id: reason for run, reason in board.failures.items()}
     if as_json:
@@ -112,10 +108,11 @@ def _carry_out(chosen: Suite, folder: Path, engine: Engine, checkpoint_every: fl
     return board
 
 
-def _write_report(results: Results, comparisons: list[Comparison]) -> Path:
+def _write_report(results: Results) -> tuple[Path, list[Comparison]]:
     from letitcook.report.whole import write_report  # its figures take long to load, and most commands do without
 
-    return write_report(results, comparisons)
+    with working("comparing, drawing and writing the report"):
+        return write_report(results)
 
 
 def _say_failures(board: Board) -> None:
@@ -149,11 +146,7 @@ def report(folder: SweepArgument, as_json: JsonOption = False) -> None:
     results = read_results(folder)
     if not len(results.runs):
         raise SettingError(f"{folder} has no finished run yet; see: letitcook status {folder}")
-    with working("comparing, drawing and writing the report"):
-        write_tables(results)
-        comparisons = compare(results)
-        write_comparison(results, comparisons)
-        page = _write_report(results, comparisons)
+    page, comparisons = _write_report(results)
     if as_json:
         print_json({"report": str(page), "rows": len(comparisons), "runs": len(results.runs)})
     else:

@@ -173,6 +173,11 @@ class Suite:
         """The vanilla runs that are wrapped, whether they are rows of the suite or not."""
         return tuple(dict.fromkeys(base for run in self.runs if (base := base_of(run)) is not None))
 
+    @property
+    def all_runs(self) -> tuple[Run, ...]:
+        """Everything that a sweep carries out: the base policies, and the rows."""
+        return tuple(dict.fromkeys((*self.bases, *self.runs)))
+
     def only(self, seeds: int | None = None, steps: int | None = None, rows: Sequence[str] | None = None) -> Suite:
         """Return the suite with at most `seeds` seeds a row and `steps` primitive steps a run, if they are given.
 

@@ -133,7 +133,7 @@ def _locked(lock: IO[str]) -> bool:
 
 def _check_held_runs(out: Path, suite: Suite) -> None:
     """Refuse a folder whose runs were made with other settings or by another version; remove damaged runs."""
-    for run in dict.fromkeys((*suite.runs, *suite.bases)):
+    for run in suite.all_runs:
         for folder in (run_folder(out, run), unfinished_folder(out, run)):
             manifest = _whole(folder)
             if manifest is None:
@@ -161,8 +161,9 @@ def _whole(folder: Path) -> dict[str, Any] | None:
     if not folder.is_dir():
         return None
     try:
-        from_files(files.read_folder(folder), folder)
-        return files.read_manifest(folder, "run")
+        content = files.read_folder(folder)
+        from_files(content, folder)
+        return files.parse_manifest(content[files.MANIFEST], "run", folder / files.MANIFEST)
     except (FileFormatError, KeyError):
         shutil.rmtree(folder)
         return None
@@ -213,7 +214,7 @@ def sweep(
 
 def _in_order(suite: Suite, out: Path) -> list[Run]:
     """Return what is to be done: base policies first, then the long runs, then the others."""
-    rest = sorted((run for run in suite.runs), key=lambda run: task_named(run.row.task).finite)
+    rest = sorted(suite.runs, key=lambda run: task_named(run.row.task).finite)
     return [run for run in dict.fromkeys((*suite.bases, *rest)) if not finished(out, run)]
 
 

@@ -41,9 +41,8 @@ def compare(results: Results) -> list[Comparison]:
 
 
 def _place(row: Row) -> tuple[int, str, int, float, str]:
-    published = list(paper_rows())
-    as_published = replace(row, variant="")
-    place = published.index(as_published) if as_published in published else len(published)
+    published = {paper: n for n, paper in enumerate(paper_rows())}
+    place = published.get(replace(row, variant=""), len(published))
     return list(TASKS).index(row.task), row.mode, place, row.lam or 0.0, row.variant
 
 

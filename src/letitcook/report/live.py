@@ -54,7 +54,7 @@ class Board:
 
     def __post_init__(self) -> None:
         self._begun = time.monotonic()
-        self.runs = tuple(dict.fromkeys((*self.suite.bases, *self.suite.runs)))
+        self.runs = self.suite.all_runs
         self.done.update(run for run in self.runs if finished(self.out, run))
 
     def take(self, run: Run, message: Message) -> None:

@@ -13,7 +13,7 @@ from letitcook.experiments import sweep as sweeps
 def status_of(out: Path) -> dict[str, Any]:
     """Return what is done, under way and failed, as plain data."""
     suite = sweeps.read_suite_manifest(out)
-    runs = tuple(dict.fromkeys((*suite.bases, *suite.runs)))
+    runs = suite.all_runs
     done = {run for run in runs if sweeps.finished(out, run)}
     rows = {run.row for run in suite.runs}
     unfinished = {run.id: _steps(sweeps.unfinished_folder(out, run)) for run in runs if run not in done}

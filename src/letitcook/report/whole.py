@@ -1,18 +1,21 @@
-"""The whole report of a sweep: figures as PDF and PNG, and one page that opens from disk."""
+"""The whole report of a sweep: tables, figures as PDF and PNG, and one page that opens from disk."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from letitcook.experiments.results import Results
-from letitcook.report.compare import Comparison
+from letitcook.experiments.results import Results, write_tables
+from letitcook.report.compare import Comparison, compare, write_comparison
 from letitcook.report.figures import figure_svg, make_figures, write_figures
 from letitcook.report.page import write_page
 
 
-def write_report(results: Results, comparisons: Sequence[Comparison]) -> Path:
-    """Write `report.html` and `figures/` into the sweep's folder, and return the page's path."""
+def write_report(results: Results) -> tuple[Path, list[Comparison]]:
+    """Write all tables, `figures/` and `report.html` into the sweep's folder; return the page's path and its rows."""
+    write_tables(results)
+    comparisons = compare(results)
+    write_comparison(results, comparisons)
     figures = make_figures(results)
     write_figures(figures, results.folder / "figures")
-    return write_page(results, comparisons, {name: figure_svg(f) for name, f in figures.items()}, results.folder)
+    pictures = {name: figure_svg(figure) for name, figure in figures.items()}
+    return write_page(results, comparisons, pictures, results.folder), comparisons
