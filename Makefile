@@ -12,7 +12,7 @@ define environment
 	touch $(1)/.installed-$(3)
 endef
 
-.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch benchmark benchmark-deep pictures clean
+.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch docs benchmark benchmark-deep pictures clean
 
 reproduce: $(VENV)/.installed-default
 	$(VENV)/bin/letitcook reproduce --suite discrete --out $(OUT)
@@ -29,7 +29,12 @@ types: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
 
-test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked
+test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked docs
+
+# The documentation as a site, in site/; no warnings, and no page may load anything from elsewhere.
+docs: .venv-docs/.installed-docs
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	! grep -rlE '<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//' site --include=*.html
 
 test-overcooked: .venv-overcooked/.installed-overcooked
 	.venv-overcooked/bin/pytest extra_tests/overcooked
@@ -77,10 +82,14 @@ $(VENV)/.installed-test: pyproject.toml
 .venv-rliable/.installed-rliable: pyproject.toml
 	$(call environment,.venv-rliable,-e '.[test$(comma)rliable]',rliable)
 
+.venv-docs/.installed-docs: pyproject.toml
+	$(call environment,.venv-docs,-e '.[docs]',docs)
+
 # PyTorch first and by itself: the bound picks a CPU build where one is offered.
 .venv-torch/.installed-torch: pyproject.toml
 	$(call environment,.venv-torch,-e '.[test$(comma)torch$(comma)peers$(comma)onnx]',torch)
+	.venv-torch/bin/$(PIP_INSTALL) --no-deps 'morl-baselines>=1.3'
 
 
 clean:
-	rm -rf .venv .venv-overcooked .venv-torch .venv-sweeps .venv-rliable .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-overcooked .venv-torch .venv-sweeps .venv-rliable .venv-docs site .pytest_cache .mypy_cache .ruff_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,13 @@ def plan_value(tables: Tables, decisions: Decisions, H: int, better: Any) -> tup
 
     starts = list(zip(tables.start_probability.tolist(), tables.start_state.tolist(), strict=True))
     return tuple(sum(p * value(0, s)[k] for p, s in starts) for k in range(2))  # type: ignore[return-value]
+
+
+def network_values(network, sizes, x):
+    """Return what a network, a flat row of weights `(out, in)` and biases by layer, says of `x`."""
+    h, at = x.astype(float), 0
+    for n_in, n_out in pairwise(sizes):
+        weights = network[at : at + n_in * n_out].reshape(n_out, n_in)
+        h = weights @ (h if at == 0 else np.maximum(h, 0)) + network[at + n_in * n_out : at + n_in * n_out + n_out]
+        at += n_in * n_out + n_out
+    return h

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import gymnasium as gym
@@ -12,7 +11,7 @@ import pytest
 from gymnasium import spaces
 
 from letitcook.deep.ldqn import LDQN, PAPER, LDQNSettings
-from letitcook.deep.learner import learn, new_learner, targets
+from letitcook.deep.learner import learn, new_learner, targets, write_inputs
 from letitcook.deep.network import initial_parameters
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.replay import draw, remember
@@ -23,6 +22,7 @@ from letitcook.lexicographic import Objective, lex_argmax
 from letitcook.waiting import WaitingEnv
 from letitcook.wmdp import Decisions
 from letitcook.wrapping import wrap
+from naive import network_values as values
 
 LEXICOGRAPHIC = Objective.named("lexicographic")
 SMALL = LDQNSettings(
@@ -61,6 +61,7 @@ def test_targets_are_the_definition(objective, double_q):
         x, x2 = dice.normal(size=(2, 3)).astype(np.float32)
         remember(learner.replay, x, i % 5, -float(i), -1.0, 0.9 ** (i % 4), x2, i % 7 == 0, i % 5 == 0)
     draw(learner.replay, learner.room.batch, 8, False, learner.rng)
+    write_inputs(learner, 8)
     targets(learner, 8)
     batch, choosing = learner.room.batch, learner.networks.parameters if double_q else learner.networks.target
     for i in range(8):
@@ -73,15 +74,6 @@ def test_targets_are_the_definition(objective, double_q):
             assert np.isclose(learner.room.y[k, i], expected, rtol=1e-4, atol=1e-4)
 
 
-def values(network, sizes, x):
-    h, at = x.astype(float), 0
-    for n_in, n_out in pairwise(sizes):
-        weights = network[at : at + n_in * n_out].reshape(n_out, n_in)
-        h = weights @ (h if at == 0 else np.maximum(h, 0)) + network[at + n_in * n_out : at + n_in * n_out + n_out]
-        at += n_in * n_out + n_out
-    return h
-
-
 def test_targets_are_cut_to_their_range():
     learner = new_learner(
         1, Decisions(("a", "wait"), 1), LEXICOGRAPHIC.weights, replace(SMALL, clip_targets=((0, 5), (-2, 0))), 0
@@ -89,6 +81,7 @@ def test_targets_are_cut_to_their_range():
     x = np.zeros(1, dtype=np.float32)
     remember(learner.replay, x, 0, 100.0, -100.0, 1.0, x, False, False)
     draw(learner.replay, learner.room.batch, 8, True, learner.rng)
+    write_inputs(learner, 8)
     targets(learner, 8)
     assert learner.room.y[:, :8].tolist() == [[5.0] * 8, [-2.0] * 8]
 

@@ -84,7 +84,7 @@ class Noting(gym.Wrapper[Any, Any, Any, Any]):
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_environments_in_python_are_counted_as_by_hand(at_once: int) -> None:
     envs = [Noting(WaitingEnv(gym.make("CartPole-v1"), wait=0, durations=(2, 4))) for _ in range(at_once)]
-    training = begin(envs[0].env)
+    training = begin(envs[0].env, preset="paper")
     learner = LDQN(envs, envs[0].decisions, Objective.named("lexicographic"), training.learner.settings, seed=0)
     learner.advance(900)
     assert learner.totals() == Totals(*sum(env.ended for env in envs))

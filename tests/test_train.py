@@ -35,6 +35,9 @@ class Scripted:
     def policy(self) -> int:
         return self.steps
 
+    def family(self) -> list[tuple[float, int]]:
+        return []
+
 
 RESULTS = ((-40.0, 30.0), (-33.0, 29.0), (-33.0, 25.0), (-33.0, 25.0), (-34.0, 3.0))
 

@@ -155,6 +155,7 @@ def test_vector_reward_convention() -> None:
     env.reset()
     reward = env.step(7)[1]
     assert isinstance(reward, np.ndarray)
+    assert env.reward_space.contains(reward)
     assert env.reward_space.contains(reward.astype(np.float32))
     assert env.reward_space.shape == (2,) == (env.reward_dim,)
 
@@ -181,9 +182,71 @@ def test_wrong_wait_actions_are_named(wait: Any) -> None:
         WaitingEnv(gym.make("MountainCar-v0"), wait=wait, durations=(2,))
 
 
+def test_the_queries_of_a_base_are_added_up() -> None:
+    class Asked(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            *rest, _ = self.env.step(action)
+            return (*rest, {"base_queries": 1})
+
+    env = WaitingEnv(Asked(Counting()), wait=1, durations=(3,))
+    env.reset()
+    assert env.step(3)[4]["base_queries"] == 3
+    env = WaitingEnv(Counting(), wait=1, durations=(3,))
+    env.reset()
+    assert env.step(3)[4]["base_queries"] == 0
+
+
+def test_action_names_are_found_through_other_wrappers() -> None:
+    class Named(Counting):
+        action_names = ("left", "stay", "right")
+
+    env = WaitingEnv(gym.wrappers.TimeLimit(Named(), 9), wait=1, durations=(2,))
+    assert [env.decisions.label(u) for u in range(4)] == ["left", "stay", "right", "wait 2"]
+    env = WaitingEnv(gym.wrappers.TimeLimit(Counting(start=5), 9), wait=6, durations=(2,))
+    assert [env.decisions.label(u) for u in range(4)] == ["action 5", "action 6", "action 7", "wait 2"]
+
+
+def test_the_horizon_counts_primitive_steps() -> None:
+    limited = gym.wrappers.TimeLimit(gym.wrappers.TimeLimit(Counting(), 50), 80)
+    assert horizon_of(limited) == 50
+    assert horizon_of(gym.wrappers.TimeLimit(WaitingEnv(limited, wait=1, durations=(2,)), 7)) == 50
+    assert horizon_of(gym.wrappers.TimeLimit(WaitingEnv(Counting(), wait=1, durations=(2,)), 7)) is None
+
+
+def test_dict_observations_and_pictures_pass_through() -> None:
+    class Seen(gym.ObservationWrapper[Any, Any, Any]):
+        def __init__(self, env: Any) -> None:
+            super().__init__(env)
+            self.observation_space = spaces.Dict({"t": env.observation_space})
+
+        def observation(self, observation: Any) -> Any:
+            return {"t": observation}
+
+    env = WaitingEnv(Seen(Counting()), wait=1, durations=(3,))
+    assert isinstance(env.observation_space, spaces.Dict)
+    env.reset()
+    assert env.step(3)[0]["t"].tolist() == [3.0]
+    filmed = make("cook", render_mode="rgb_array")
+    inside = WaitingEnv(gym.wrappers.RenderCollection(filmed.env), wait=4, durations=(5,))
+    inside.reset()
+    inside.step(6)
+    frames: Any = inside.render()
+    assert len(frames) == 6  # the first, and one for each primitive step
+
+
 def test_other_mistakes() -> None:
-    with pytest.raises(SpaceError, match="discrete actions"):
+    with pytest.raises(
+        SpaceError, match=r"discrete actions.*letitcook\.wrap\(env, base, wait=np\.zeros\(\(1,\), 'float32'\)"
+    ):
         WaitingEnv(gym.make("Pendulum-v1"), wait=0, durations=(2,))
+    with pytest.raises(SpaceError, match=r"letitcook\.WaitingVectorEnv"):
+        WaitingEnv(gym.make_vec("CartPole-v1", num_envs=2), wait=0, durations=(2,))  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"letitcook\.AddedWait"):
+        WaitingEnv(gym.make("CartPole-v1"), wait=2, durations=(2,))
+    twice = WaitingEnv(WaitingEnv(Counting(), wait=1, durations=(2,)), wait=1, durations=(2,))
+    twice.reset()
+    with pytest.raises(SpaceError, match="is not one number"):
+        twice.step(0)
     with pytest.raises(SettingError, match="gamma"):
         WaitingEnv(gym.make("MountainCar-v0"), wait=1, durations=(2,), gamma=0.0)
     with pytest.raises(SettingError, match="λ = -1"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,9 @@ from numpy.typing import NDArray
 
 from letitcook.errors import SettingError
 from letitcook.waiting import waiting_env_of
+from letitcook.waiting_vector import WaitingVectorEnv, play
 from letitcook.wmdp import Decisions, Episode, Policy
+from letitcook.wrapping import base_env_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Evaluation:
     decisions: Decisions
 
     def of(self, name: str) -> NDArray[np.float64]:
-        """Return one number of every episode: `length`, `queries`, `task_return` or `base_queries`."""
+        """Return one number of every episode, by its name in `Episode`: `length`, `queries`, `task_return`, ..."""
         return np.array([getattr(episode, name) for episode in self.episodes], dtype=np.float64)
 
     @property
@@ -46,23 +50,51 @@ class Evaluation:
         return float(self.of("base_queries").mean())
 
     @property
+    def policy_seconds(self) -> float:
+        """Mean time in the policy's `predict`, an episode."""
+        return float(self.of("policy_seconds").mean())
+
+    @property
+    def base_seconds(self) -> float:
+        """Mean time in a wrapped base policy's `predict`, an episode; 0 where there is none."""
+        return float(self.of("base_seconds").mean())
+
+    @property
     def wait_share(self) -> dict[int, float]:
         """Share of the steps that were spent in waits of each duration; duration 1 is the primitive wait action."""
         spent = dict.fromkeys((1, *self.decisions.durations), 0)
-        for episode in self.episodes:
-            for u, elapsed in zip(episode.decisions, episode.elapsed, strict=True):
-                if self.decisions.actions_of[u] == self.decisions.wait:
-                    spent[int(self.decisions.durations_of[u])] += elapsed
+        for duration, elapsed in self._waits():
+            spent[duration] += elapsed
         total = sum(episode.length for episode in self.episodes)
         return {duration: steps / total for duration, steps in spent.items()}
 
+    @property
+    def waiting_share(self) -> float:
+        """Share of the steps that were spent in waits of any duration."""
+        return sum(elapsed for _, elapsed in self._waits()) / sum(episode.length for episode in self.episodes)
+
+    @property
+    def longest_wait(self) -> int:
+        """Steps of the longest wait: the longest time for which nothing was sensed. 0 if there was none."""
+        return max((elapsed for _, elapsed in self._waits()), default=0)
+
+    def _waits(self) -> Iterator[tuple[int, int]]:
+        """Yield the duration that was asked for and the steps that passed, of each wait."""
+        durations, actions = self.decisions.durations_of.tolist(), self.decisions.actions_of.tolist()
+        for episode in self.episodes:
+            for u, elapsed in zip(episode.decisions, episode.elapsed, strict=True):
+                if actions[u] == self.decisions.wait:
+                    yield durations[u], elapsed
+
     def summary(self) -> dict[str, float | int]:
-        """Return the numbers that are reported, standard deviations over episodes included."""
+        """Return the numbers that are reported, standard deviations over episodes included; times in seconds."""
         result: dict[str, float | int] = {"episodes": len(self.episodes)}
         for name in ("length", "queries", "task_return", "base_queries"):
             values = self.of(name)
             result[name] = float(values.mean())
             result[f"{name}_sd"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        for name in ("waiting_share", "longest_wait", "policy_seconds", "base_seconds"):
+            result[name] = getattr(self, name)
         return result
 
 
@@ -76,37 +108,64 @@ def rollout(env: gym.Env[Any, Any], policy: Policy, seed: int | None = None, det
     (33, 25, True)
     """
     waiting_env_of(env)
-    episode = Episode()
+    episode, wrapped = Episode(), base_env_of(env)
+    spent = 0.0 if wrapped is None else wrapped.base_seconds
     observation, _ = env.reset(seed=seed)
     state, start = None, True
     while not (episode.terminated or episode.truncated):
+        asked = time.perf_counter()
         decision, state = policy.predict(observation, state, np.array([start]), deterministic=deterministic)
+        episode.policy_seconds += time.perf_counter() - asked
         start = False
         observation, _, episode.terminated, episode.truncated, info = env.step(decision)
         episode.decisions.append(int(decision))
         episode.elapsed.append(info["elapsed"])
         episode.task_return += info["task_reward"]
         episode.base_queries += info["base_queries"]
+    episode.base_seconds = 0.0 if wrapped is None else wrapped.base_seconds - spent
     return episode
 
 
+def episode_seed(seed: int, episode: int) -> int:
+    """Return the seed of one episode of an evaluation, a function of the evaluation's seed and the episode's number.
+
+    >>> [episode_seed(0, n) for n in range(3)]
+    [1484405855, 1982462498, 1570558271]
+    """
+    # 31 bits, for environments that hand their seed on to a signed C int.
+    return int(np.random.SeedSequence((seed, episode)).generate_state(1)[0] >> 1)
+
+
+def check_episodes(episodes: int, seed: int) -> None:
+    """Say what is wrong with a number of episodes or the seed of an evaluation."""
+    if episodes < 1:
+        raise SettingError(f"episodes = {episodes} is not allowed; play at least 1")
+    if seed < 0:
+        raise SettingError(f"seed = {seed} is not allowed; give a whole number of at least 0")
+
+
 def evaluate(
-    waiting_env: gym.Env[Any, Any],
+    waiting_env: gym.Env[Any, Any] | WaitingVectorEnv,
     policy: Policy,
     episodes: int = 100,
     seed: int = 0,
     deterministic: bool = True,
 ) -> Evaluation:
-    """Play episodes of a policy; the first one is seeded, the others go on from there.
+    """Play episodes of a policy, in one waiting environment or in several side by side.
+
+    Every episode has a seed of its own, so two policies meet the same starts under the same `seed`, and the first
+    episodes do not depend on how many follow. Side by side, only the first episode of each environment can be seeded,
+    and the others go on from there.
 
     >>> from letitcook import make, plan
     >>> env = make("coffee", mode="wrap")
     >>> result = evaluate(env, plan(env).policy, episodes=2)
-    >>> result.length, result.queries, result.base_queries
-    (54.0, 36.0, 34.0)
+    >>> result.length, result.queries, result.base_queries, result.longest_wait
+    (54.0, 36.0, 34.0, 15)
     """
-    if episodes < 1:
-        raise SettingError(f"episodes = {episodes} is not allowed; play at least 1")
+    check_episodes(episodes, seed)
+    if isinstance(waiting_env, WaitingVectorEnv):
+        return Evaluation(play(waiting_env, policy, episodes, seed, deterministic), waiting_env.decisions)
     decisions = waiting_env_of(waiting_env).decisions
-    played = [rollout(waiting_env, policy, seed if n == 0 else None, deterministic) for n in range(episodes)]
+    played = [rollout(waiting_env, policy, episode_seed(seed, n), deterministic) for n in range(episodes)]
     return Evaluation(played, decisions)

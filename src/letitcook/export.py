@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook import files
+from letitcook.deep.inputs import Inputs
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import OutputError, SettingError, SpaceError
 from letitcook.finite.policy import TablePolicy
@@ -124,7 +125,7 @@ def _packed(policy: TablePolicy | NetworkPolicy, decisions: Decisions | None) ->
         if arrays["observations"].dtype.kind not in "biufU":
             raise SpaceError(f"observations such as {policy.keys[0]} are not plain numbers and cannot be exported")
     else:
-        arrays["networks"] = policy.networks
+        arrays.update(networks=policy.networks, **policy.inputs._asdict())
     packed = io.BytesIO()
     np.savez(packed, **arrays)
     return packed.getvalue()
@@ -139,14 +140,14 @@ def _graph(policy: NetworkPolicy, about: dict[str, Any]) -> bytes:
     if len(policy.networks) > 1:  # runtimes warn of constants that nothing uses
         constants["slack"] = np.array(policy.slack, dtype=np.float32)
         constants["lowest"] = np.array(LOWEST, dtype=np.float32)
-    nodes: list[Any] = []
+    nodes, seen = _input_nodes(helper, policy.inputs, constants)
     for k, parameters in enumerate(policy.networks):
-        nodes += _network_nodes(helper, k, parameters, sizes, constants)
+        nodes += _network_nodes(helper, k, seen, parameters, sizes, constants)
     nodes += _choice_nodes(helper, len(policy.networks))
     graph = helper.make_graph(
         nodes,
         "letitcook",
-        [helper.make_tensor_value_info("observation", kinds.FLOAT, ["N", sizes[0]])],
+        [helper.make_tensor_value_info("observation", kinds.FLOAT, ["N", policy.observation_size])],
         [helper.make_tensor_value_info("decision", kinds.INT64, ["N"])],
         [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
@@ -158,11 +159,35 @@ def _graph(policy: NetworkPolicy, about: dict[str, Any]) -> bytes:
     return serialised
 
 
+def _input_nodes(helper: Any, inputs: Inputs, constants: dict[str, NDArray[np.float32]]) -> tuple[list[Any], str]:
+    """Return how `observation` becomes the networks' input, and its name; nothing to do if it is the input already."""
+    nodes, seen = [], "observation"
+    if inputs.mean.any() or (inputs.scale != 1.0).any():
+        constants["mean"], constants["scale"] = inputs.mean, inputs.scale
+        nodes += [helper.make_node("Sub", [seen, "mean"], ["away"]), helper.make_node("Mul", ["away", "scale"], ["x"])]
+        seen = "x"
+    if len(inputs.frequencies):
+        constants["frequencies"] = np.ascontiguousarray(inputs.frequencies.T)
+        nodes += [
+            helper.make_node("MatMul", [seen, "frequencies"], ["waves"]),
+            helper.make_node("Sin", ["waves"], ["sine"]),
+            helper.make_node("Cos", ["waves"], ["cosine"]),
+            helper.make_node("Concat", [seen, "sine", "cosine"], ["features"], axis=1),
+        ]
+        seen = "features"
+    return nodes, seen
+
+
 def _network_nodes(
-    helper: Any, k: int, parameters: NDArray[np.float32], sizes: list[int], constants: dict[str, NDArray[np.float32]]
+    helper: Any,
+    k: int,
+    seen: str,
+    parameters: NDArray[np.float32],
+    sizes: list[int],
+    constants: dict[str, NDArray[np.float32]],
 ) -> list[Any]:
-    """Return the layers of network `k`, from `observation` to `q{k}`; its weights are added to the constants."""
-    nodes, below, at, last = [], "observation", 0, len(sizes) - 2
+    """Return the layers of network `k`, from its input `seen` to `q{k}`; its weights are added to the constants."""
+    nodes, below, at, last = [], seen, 0, len(sizes) - 2
     for layer in range(last + 1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         name = f"{k}.{layer}"

@@ -79,12 +79,17 @@ class ExportedPolicy:
 
 
 class _Networks:
-    """The lexicographically best decision of K networks, each a flat row of weights `(out, in)` and biases by layer."""
+    """The lexicographically best decision of K networks, each a flat row of weights `(out, in)` and biases by layer.
+
+    An observation `x` becomes `x̂ = (x - mean) · scale`, and the networks see `[x̂, sin(F x̂), cos(F x̂)]`.
+    """
 
     def __init__(self, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.inputs = int(about["sizes"][0])
+        self.mean, self.scale = arrays["mean"].astype(np.float64), arrays["scale"].astype(np.float64)
+        self.frequencies = arrays["frequencies"].astype(np.float64)
+        self.size = len(self.mean)
         self.slack = float(about["slack"])
-        self.space: dict[str, Any] = about["space"] or {"type": "Box", "shape": [self.inputs]}
+        self.space: dict[str, Any] = about["space"] or {"type": "Box", "shape": [self.size]}
         self.networks = [_layers(row.astype(np.float64), about["sizes"]) for row in arrays["networks"]]
 
     def choose(self, observation: Any) -> tuple[NDArray[np.int64], bool]:
@@ -92,7 +97,10 @@ class _Networks:
         rows, single = self._rows(observation)
         if not np.isfinite(rows).all():
             raise ValueError(f"the observation {observation!r} is not finite; the policy cannot decide on it")
-        values = np.stack([_forward(layers, rows.astype(np.float64)) for layers in self.networks])
+        x = (rows.astype(np.float64) - self.mean) * self.scale
+        waves = x @ self.frequencies.T
+        x = np.hstack([x, np.sin(waves), np.cos(waves)])
+        values = np.stack([_forward(layers, x) for layers in self.networks])
         return lexicographic_best(values, self.slack), single
 
     def _rows(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
@@ -107,7 +115,7 @@ class _Networks:
             raise ValueError(f"the policy takes observations of shape {shape}, or a batch of them, and got {x.shape}")
         single = x.shape == shape
         rows = x if self.space["type"] == "Box" else [flat(self.space, one) for one in (x[None] if single else x)]
-        return np.asarray(rows, dtype=np.float32).reshape(-1, self.inputs), single
+        return np.asarray(rows, dtype=np.float32).reshape(-1, self.size), single
 
 
 def _layers(parameters: NDArray[np.float64], sizes: list[int]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:

@@ -57,6 +57,10 @@ class Learned:
     """The network that was wrapped, where there is one."""
     checkpoint: dict[str, NDArray[Any]] | None = None
     """The learner's state, if the run was stopped before its end."""
+    evaluation_episodes: int = 0
+    """Episodes that were played to evaluate and to choose, beside the training."""
+    choice: dict[str, Any] | None = None
+    """How the policy was chosen, where there were several candidates."""
 
     @property
     def length(self) -> float:
@@ -92,6 +96,8 @@ class Learned:
             "time": list(self.time),
             "steps": self.steps,
             "seconds": self.seconds,
+            "evaluation_episodes": self.evaluation_episodes,
+            "choice": self.choice,
             "finished": self.checkpoint is None,
             "provenance": provenance(),
         }
@@ -154,6 +160,8 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             about=manifest["about"],
             time=tuple(manifest.get("time", ())),
             base=None if base is None else NetworkPolicy.from_arrays(files.unpack_arrays(base, folder / BASE)),
+            evaluation_episodes=int(manifest.get("evaluation_episodes", 0)),
+            choice=manifest.get("choice"),
             checkpoint=None if manifest["finished"] else files.unpack_arrays(checkpoint, folder / CHECKPOINT),
         )
     except (KeyError, TypeError, ValueError) as error:

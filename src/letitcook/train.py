@@ -1,8 +1,9 @@
 """The paper's protocol: advance, evaluate greedily, keep the best.
 
 Every 10,000 primitive steps the greedy policy is evaluated; the best one by the method's own objective is the result,
-evaluated once more on fresh episodes. The loop yields after each evaluation, so that progress, logs and checkpoints
-stay out of it; it can be left there, saved, and taken up again to the same bits.
+evaluated once more on fresh episodes. A learner that offers policies of several trade-offs is asked for all of them;
+these are candidates, and the result is chosen among them by `choice.py`. The loop yields after each evaluation, so that
+progress, logs and checkpoints stay out of it; it can be left there, saved, and taken up again to the same bits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook import files
+from letitcook.choice import Candidate, choose, promising
 from letitcook.deep.ldqn import LDQN
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import PRESETS as DEEP_PRESETS
@@ -36,6 +38,7 @@ from letitcook.totals import Totals
 from letitcook.tracking import Callback
 from letitcook.typed import converted, said
 from letitcook.waiting import WaitingEnv, horizon_of, waiting_env_of
+from letitcook.waiting_vector import WaitingVectorEnv
 from letitcook.wmdp import Decisions
 from letitcook.wrapping import BasePolicyEnv
 
@@ -46,8 +49,14 @@ EPISODES = 20
 """Greedy episodes of an evaluation."""
 FRESH_EPISODES, FRESH_EPISODES_IN_PYTHON = 1_000, 100
 """Fresh episodes on which the best policy is evaluated at the end; fewer where each step goes through Python."""
-FINITE_STEPS, DEEP_STEPS = 10_000_000, 1_000_000
-"""Primitive steps of a run in the paper, with tables and with networks."""
+SCREENING, SCREENING_IN_PYTHON = 50, 10
+"""Episodes that every candidate lives, where there are several."""
+LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800), (20, 20, 40, 80)
+"""Episodes of each look at a candidate that may be chosen."""
+CANDIDATES = 24
+"""Candidates with few queries that are kept."""
+FINITE_STEPS, DEEP_STEPS, BEST_STEPS = 10_000_000, 1_000_000, 200_000
+"""Primitive steps of a run in the paper, with tables and with networks, and of one with preset `"best"`."""
 
 
 class Learner(Protocol):
@@ -66,8 +75,12 @@ class Learner(Protocol):
         """Return task return, length, queries, base queries and the steps in each decision of greedy episodes."""
         ...
 
-    def play(self, policy: Any, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Return the same of a policy that was kept."""
+    def play(self, policy: Any, episodes: int, seed: int, apart: bool = False) -> NDArray[np.float64]:
+        """Return the same of a policy that was kept; `apart` gives each episode chances of its own."""
+        ...
+
+    def family(self) -> list[tuple[float, Any]]:
+        """Return log10 λ and the greedy policy of each trade-off that is offered; nothing if there is one policy."""
         ...
 
     def policy(self) -> Any:
@@ -118,15 +131,26 @@ class Training:
     """Method, λ, seed, preset, settings and decisions, as plain data."""
     base: NetworkPolicy | None = None
     """The network that is wrapped, where there is one; it is saved with the run."""
+    steps: int = DEEP_STEPS
+    """Primitive steps that the run is to have."""
     every: int = EVERY
     episodes: int = EPISODES
     fresh_episodes: int = FRESH_EPISODES
+    looks: tuple[int, ...] = LOOKS
+    """Episodes of each look at a candidate, where there are several."""
+    tolerance: float = 0.0
+    """Loss of mean task return that is accepted for fewer queries, beside what cannot be measured."""
+    candidates: list[Candidate] = field(default_factory=list)
+    evaluation_episodes: int = 0
+    """Episodes that were played to evaluate and to choose."""
     curve: list[Point] = field(default_factory=list)
     best: Point | None = None
     policy: Any = None
     seconds: float = 0.0
     callback: Callback | None = None
     """Called after each evaluation; without one, training episodes are not counted."""
+    chosen: dict[str, Any] | None = None
+    """How the policy was chosen, where there were several candidates."""
     rollout: Totals | None = None
     """The training episodes that ended since the evaluation before the last, where there is a callback."""
 
@@ -137,10 +161,8 @@ class Training:
             before = None if self.callback is None else self.learner.totals()
             due = (self.learner.steps // self.every + 1) * self.every
             self.learner.advance(min(due, steps) - self.learner.steps)
-            point = self._point(self.learner.greedy_episodes(self.episodes, self._fresh_seed()))
+            point = self._evaluation()
             self.curve.append(point)
-            if self.best is None or self._better(point, self.best):
-                self.best, self.policy = point, self.learner.policy()
             self.seconds += time.perf_counter() - begun
             if self.callback is not None and before is not None:
                 self.rollout = self.learner.totals().since(before)
@@ -152,17 +174,67 @@ class Training:
         """What the learner says of itself, by Stable-Baselines3's names."""
         return self.learner.rates()
 
+    def _evaluation(self) -> Point:
+        """Evaluate the greedy policy, or the best of those that are offered, and keep it if it is the best so far."""
+        family = self.learner.family()
+        if not family:
+            point, policy = self._point(self._played(None, self.episodes, self._fresh_seed())), None
+        else:
+            new = [self._candidate(policy, z) for z, policy in family]
+            self.candidates = promising([*self.candidates, *new], CANDIDATES, self.tolerance)
+            top = max(new, key=lambda c: self.objective.of(c.task_return, -c.queries).tolist())
+            point, policy = self._point(top.screening), top.policy
+        if self.best is None or self._better(point, self.best):
+            self.best, self.policy = point, policy or self.learner.policy()
+        return point
+
+    def _candidate(self, policy: Any, z: float | None, step: int | None = None) -> Candidate:
+        rows = self._played(policy, self.episodes, self._common_seed(0), apart=True)
+        return Candidate(self.learner.steps if step is None else step, z, policy, rows)
+
+    def _played(self, policy: Any, episodes: int, seed: int, apart: bool = False) -> NDArray[np.float64]:
+        self.evaluation_episodes += episodes
+        if policy is None:
+            return self.learner.greedy_episodes(episodes, seed)
+        return self.learner.play(policy, episodes, seed, apart) if apart else self.learner.play(policy, episodes, seed)
+
+    def _choose(self) -> None:
+        """Settle on one of the candidates; around a base policy, asking it at every step is one of them."""
+        candidates = list(self.candidates)
+        if self.about.get("mode") == "wrap":
+            candidates.append(self._candidate(always_base(candidates[0].policy), None, step=0))
+        choice = choose(
+            candidates,
+            lambda policy, look, episodes: self._played(policy, episodes, self._common_seed(1 + look), apart=True),
+            self.looks,
+            self.tolerance,
+        )
+        chosen = choice.candidate
+        rows = np.concatenate([chosen.screening, *chosen.looks])
+        self.policy, self.best = chosen.policy, self._point(rows)._replace(step=chosen.step)
+        self.chosen = {
+            "log10_lambda": chosen.trade_off,
+            "candidates": len(candidates),
+            "tested": choice.tested,
+            "reference_step": choice.reference.step,
+            "base_itself": chosen.trade_off is None,
+        }
+
     def result(self) -> Learned:
         """Return the best policy, evaluated on fresh episodes."""
         assert self.best is not None, "nothing was evaluated yet"
-        played = self.learner.play(self.policy, self.fresh_episodes, self._fresh_seed() + 1)
+        begun = time.perf_counter()
+        if self.candidates:
+            self._choose()
+        played = self._played(self.policy, self.fresh_episodes, self._fresh_seed() + 1)
         fresh = self._point(played)._replace(step=self.best.step)
+        self.seconds += time.perf_counter() - begun
         return replace(self._learned(self.best, fresh, None), time=tuple(played[:, 4:].mean(axis=0).tolist()))
 
     def stopped(self) -> Learned:
         """Return the best policy so far, not evaluated again, with all that is needed to go on."""
         assert self.best is not None, "nothing was evaluated yet"
-        return self._learned(self.best, self.best, self.learner.arrays())
+        return self._learned(self.best, self.best, {**self.learner.arrays(), **_candidate_arrays(self.candidates)})
 
     def _learned(self, best: Point, fresh: Point, checkpoint: dict[str, NDArray[Any]] | None) -> Learned:
         return Learned(
@@ -175,6 +247,8 @@ class Training:
             about=self.about,
             base=self.base,
             checkpoint=checkpoint,
+            evaluation_episodes=self.evaluation_episodes,
+            choice=self.chosen,
         )
 
     def resume(self, run: Learned) -> None:
@@ -185,6 +259,8 @@ class Training:
             changed = sorted(k for k in self.about if self.about[k] != run.about.get(k))
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
         self.learner.restore(run.checkpoint)
+        self.candidates = _read_candidates(run.checkpoint)
+        self.evaluation_episodes = run.evaluation_episodes
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, run.policy, run.seconds
 
     def _point(self, results: NDArray[np.float64]) -> Point:
@@ -195,17 +271,49 @@ class Training:
         """Return a seed for evaluation that no other evaluation of this run has, and training never uses."""
         return 1_000_003 * (self.seed + 1) + 2 * self.learner.steps
 
+    def _common_seed(self, look: int) -> int:
+        """Return the seed of episodes that all candidates of this run live: the screening's, and each look's."""
+        return 7_000_003 * (self.seed + 1) + look
+
     def _better(self, a: Point, b: Point) -> bool:
         return self.objective.better((a.task_return, -a.queries), (b.task_return, -b.queries))
 
 
+def always_base(like: NetworkPolicy) -> NetworkPolicy:
+    """Return the policy that asks the base at every step, in the form of another policy."""
+    return NetworkPolicy(np.zeros_like(like.networks), like.sizes, 0.0, like.space, like.inputs)
+
+
+def _candidate_arrays(candidates: list[Candidate]) -> dict[str, NDArray[Any]]:
+    """Return candidates as arrays, to be saved with a run that was stopped."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for i, candidate in enumerate(candidates):
+        parts = {**candidate.policy.arrays(), "screening": candidate.screening}
+        parts["met"] = np.array([candidate.step, candidate.trade_off], dtype=np.float64)
+        arrays.update({f"candidate.{i}.{name}": array for name, array in parts.items()})
+    return arrays
+
+
+def _read_candidates(arrays: Mapping[str, NDArray[Any]]) -> list[Candidate]:
+    """Return the candidates that were saved with a run that was stopped."""
+    parts: dict[int, dict[str, NDArray[Any]]] = {}
+    for name, array in arrays.items():
+        if name.startswith("candidate."):
+            _, number, part = name.split(".", 2)
+            parts.setdefault(int(number), {})[part] = array
+    return [
+        Candidate(int(part["met"][0]), float(part["met"][1]), NetworkPolicy.from_arrays(part), part["screening"].copy())
+        for _, part in sorted(parts.items())
+    ]
+
+
 def learn(
-    waiting_env: gym.Env[Any, Any],
+    waiting_env: gym.Env[Any, Any] | WaitingVectorEnv,
     method: str = "lexicographic",
     lam: float | None = None,
     steps: int | None = None,
     seed: int = 0,
-    preset: str = "paper",
+    preset: str | None = None,
     progress: bool = True,
     out: str | Path | None = None,
     callback: Callback | None = None,
@@ -213,10 +321,13 @@ def learn(
     """Learn where and how long to wait, from scratch or around a base policy.
 
     `method` is `"lexicographic"`, `"scalar"` (with λ = `lam`) or `"vanilla"` (no waits). An environment that can be
-    enumerated is learned with tables, every other with networks. `preset` is `"paper"` (its hyperparameters) or, with
-    tables, `"exact"` (beyond the paper: reaches the exact optimum in a fraction of the steps). `steps` counts primitive
-    steps and defaults to the paper's. With `out`, what was good so far is kept there if training has to stop because
-    the environment gives something that is not a number. `callback` is called after each evaluation, see `tracking`.
+    enumerated is learned with tables, every other with networks; the progress line and `about["policy"]` say which.
+    `preset` is `"paper"` (its hyperparameters; the default for its tasks) or `"best"` (beyond the paper; the default
+    for every other environment). With tables, `"best"` reaches the exact optimum in a fraction of the steps; with
+    networks one run learns policies of many trade-offs, and playing them decides which one is the result. `steps`
+    counts primitive steps; by default they are the paper's, or 200,000 with networks and `"best"`. With `out`, what was
+    good so far is kept there if training has to stop because the environment gives something that is not a number.
+    `callback` is called after each evaluation, see `tracking`.
 
     >>> from letitcook import make
     >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
@@ -225,10 +336,9 @@ def learn(
     """
     if out is not None:
         files.check_output(Path(out))
-    training = begin(waiting_env, method, lam, seed, preset)
+    training = begin(waiting_env, method, lam, seed, preset, steps=steps)
     training.callback = callback
-    goal = check_steps(default_steps(training) if steps is None else steps)
-    for _ in shown(training, goal, progress, None if out is None else Path(out)):
+    for _ in shown(training, training.steps, progress, None if out is None else Path(out)):
         pass
     return training.result()
 
@@ -275,21 +385,25 @@ def check_steps(steps: int) -> int:
     return steps
 
 
-def default_steps(training: Training) -> int:
-    """Return the paper's number of steps for this kind of learner."""
-    return FINITE_STEPS if training.about["policy"] == "table" else DEEP_STEPS
-
-
 def begin(
-    waiting_env: gym.Env[Any, Any],
+    waiting_env: gym.Env[Any, Any] | WaitingVectorEnv,
     method: str = "lexicographic",
     lam: float | None = None,
     seed: int = 0,
-    preset: str = "paper",
+    preset: str | None = None,
     changes: Mapping[str, Any] | None = None,
+    steps: int | None = None,
 ) -> Training:
-    """Make a run ready: with tables if the environment can be enumerated, else with networks."""
+    """Make a run ready: with tables if the environment can be enumerated, else with networks.
+
+    Without a preset, a task of the paper is learned with `"paper"`, every other environment with `"best"`. A run with
+    networks may depend on the number of steps that it is to have.
+    """
+    if isinstance(waiting_env, WaitingVectorEnv):
+        return _begin_vector(waiting_env, method, lam, seed, preset or "best", changes, steps)
     env = waiting_env_of(waiting_env)
+    if preset is None:
+        preset = "best" if task_of(env) is None else "paper"
     if can_be_enumerated(env):
         horizon = horizon_of(env)
         if horizon is None:
@@ -298,7 +412,8 @@ def begin(
             enumerate_env(env), env.decisions, horizon, method, lam, seed, preset, env.gamma, changes
         )
     else:
-        training = begin_networks(env, method, lam, seed, preset, changes)
+        training = begin_networks(env, method, lam, seed, preset, changes, steps)
+    training.steps = check_steps(training.steps if steps is None else steps)
     task = task_of(env)
     mode = "wrap" if isinstance(env.env, BasePolicyEnv) else "scratch"
     training.about.update(task=None if task is None else task.name, mode=mode)
@@ -322,7 +437,7 @@ def begin_tables(
     assert isinstance(settings, QSettings)
     learner = QLearner(tables, decisions_of(method, decisions), horizon, objective, settings, check_seed(seed))
     about = _about("table", method, lam, seed, preset, asdict(settings), decisions)
-    return Training(learner, objective, seed, about)
+    return Training(learner, objective, seed, about, steps=FINITE_STEPS)
 
 
 def begin_networks(
@@ -332,19 +447,52 @@ def begin_networks(
     seed: int,
     preset: str,
     changes: Mapping[str, Any] | None = None,
+    steps: int | None = None,
 ) -> Training:
     """Make a run with networks ready: in the compiled loop if it knows the task, else in Python."""
     task, wrapped = task_of(env), env.env if isinstance(env.env, BasePolicyEnv) else None
     base = wrapped.base if wrapped is not None and isinstance(wrapped.base, NetworkPolicy) else None
     objective, decisions = objective_of(method, lam), decisions_of(method, env.decisions)
-    settings = preset_settings("network", preset, None if task is None else task.name, method, changes, env.gamma)
+    goal = (BEST_STEPS if preset == "best" else DEEP_STEPS) if steps is None else steps
+    name = None if task is None else task.name
+    settings = preset_settings("network", preset, name, method, changes, env.gamma, steps=goal)
     assert isinstance(settings, LDQNSettings)
     compiled = task is not None and (wrapped is None or base is not None)
-    world: Task | WaitingEnv = task if compiled and task is not None else env
+    # An environment of its own around the same world: the learner may discount where the user does not.
+    own = env.with_discount(settings.gamma, settings.sub_waits > 0)
+    world: Task | WaitingEnv = task if compiled and task is not None else own
     learner = LDQN(world, decisions, objective, settings, check_seed(seed), base if compiled else None)
     about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
-    fresh = FRESH_EPISODES if compiled else FRESH_EPISODES_IN_PYTHON
-    return Training(learner, objective, seed, about, base, fresh_episodes=fresh)
+    return _protocol(Training(learner, objective, seed, about, base, steps=goal), settings, compiled)
+
+
+def _begin_vector(
+    env: WaitingVectorEnv,
+    method: str,
+    lam: float | None,
+    seed: int,
+    preset: str,
+    changes: Mapping[str, Any] | None,
+    steps: int | None,
+) -> Training:
+    """Make a run with networks ready in a vector environment."""
+    objective, decisions = objective_of(method, lam), decisions_of(method, env.decisions)
+    goal = check_steps(BEST_STEPS if steps is None else steps)
+    settings = preset_settings("network", preset, None, method, changes, env.gamma, steps=goal)
+    assert isinstance(settings, LDQNSettings)
+    learner = LDQN(env.with_discount(settings.gamma), decisions, objective, settings, check_seed(seed))
+    about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
+    about.update(task=None, mode="scratch" if env.base is None else "wrap")
+    return _protocol(Training(learner, objective, seed, about, steps=goal), settings, compiled=False)
+
+
+def _protocol(training: Training, settings: LDQNSettings, compiled: bool) -> Training:
+    """Set how many episodes evaluations have: fewer where each step goes through Python."""
+    if settings.trade_offs is not None:
+        training.episodes = SCREENING if compiled else SCREENING_IN_PYTHON
+    if not compiled:
+        training.fresh_episodes, training.looks = FRESH_EPISODES_IN_PYTHON, LOOKS_IN_PYTHON
+    return training
 
 
 def preset_settings(
@@ -355,6 +503,7 @@ def preset_settings(
     changes: Mapping[str, Any] | None = None,
     gamma: float = 1.0,
     deterministic: bool = True,
+    steps: int = DEEP_STEPS,
 ) -> QSettings | LDQNSettings:
     """Return the settings of a preset for `"table"` or `"network"`, with `changes` in place of what it says.
 
@@ -369,7 +518,7 @@ def preset_settings(
     else:
         if preset not in DEEP_PRESETS:
             raise UnknownNameError("preset for networks", preset, DEEP_PRESETS)
-        settings = DEEP_PRESETS[preset](task, gamma, method)
+        settings = DEEP_PRESETS[preset](task, gamma, method, steps)
     return replace(settings, **{name: _setting(settings, name, value) for name, value in (changes or {}).items()})
 
 

@@ -15,6 +15,11 @@ from letitcook.errors import SettingError, SpaceError
 from letitcook.lexicographic import Objective
 from letitcook.wmdp import Decisions, check_durations
 
+_NOT_A_NUMBER = (
+    "the reward {!r} is not one number; make it one first (a vector of objectives with a wrapper such as "
+    "mo_gymnasium.wrappers.LinearReward)"
+)
+
 
 class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Turn an environment with discrete actions into a waiting MDP.
@@ -26,8 +31,13 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
     - `elapsed`: primitive steps that were executed, `requested`: those that were asked for;
     - `discount`: `γ^elapsed`, the weight of the next decision's value;
     - `task_reward`: the undiscounted sum of the primitive rewards (the reward's task part is `Σ γ^i r_i`);
+    - `base_queries`: how often a wrapped base policy was asked (see `wrap`);
     - `intermediate`: the `(observation, reward)` of each primitive step, only if `intermediate=True` was asked for.
       They are for learning; a policy never sees them.
+
+    The other keys are those of the last primitive step. Observations of any kind pass through as they are. `render`
+    shows the environment as it is after a decision; to film every primitive step, put `RecordVideo` or
+    `RenderCollection` inside, around the environment itself.
 
     >>> env = WaitingEnv(gym.make("MountainCar-v0"), wait=1, durations=(2, 4, 8))
     >>> env.action_space
@@ -48,20 +58,17 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
     ) -> None:
         self._durations = check_durations(durations)
         self._space = _discrete_actions(env, wait)
-        if not 0.0 < gamma <= 1.0:
-            raise SettingError(f"gamma = {gamma} is not allowed; give a discount in (0, 1]")
+        check_gamma(gamma)
         gym.utils.RecordConstructorArgs.__init__(
             self, wait=int(wait), durations=self._durations, gamma=gamma, intermediate=intermediate
         )
         gym.Wrapper.__init__(self, env)
         start = int(self._space.start)
-        self.decisions = Decisions(_action_names(env, self._space), int(wait) - start, self._durations)
+        self.decisions = Decisions(action_names(env, self._space), int(wait) - start, self._durations)
         self.gamma = gamma
         self.intermediate = intermediate
         self.action_space = spaces.Discrete(self.decisions.n)
-        self.reward_space = spaces.Box(
-            np.array([-np.inf, -1.0], dtype=np.float32), np.array([np.inf, -1.0], dtype=np.float32)
-        )
+        self.reward_space = spaces.Box(np.array([-np.inf, -1.0]), np.array([np.inf, -1.0]), dtype=np.float64)
         self.reward_dim = 2
         # MO-Gymnasium's wrappers look for these on the innermost environment.
         inside: Any = env.unwrapped
@@ -82,7 +89,10 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         passed: list[tuple[Any, float]] = []
         for elapsed in range(1, requested + 1):  # noqa: B007 (used below)
             observation, reward, terminated, truncated, info = self.env.step(primitive)
-            r = float(reward)
+            try:
+                r = float(reward)
+            except TypeError as error:
+                raise SpaceError(_NOT_A_NUMBER.format(reward)) from error
             total += r
             discounted += discount * r
             discount *= self.gamma
@@ -102,6 +112,15 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         if self.intermediate:
             info["intermediate"] = passed
         return observation, np.array([discounted, -1.0]), terminated, truncated, info
+
+    def with_discount(self, gamma: float, intermediate: bool = False) -> WaitingEnv:
+        """Return a waiting environment with another discount around the same world.
+
+        >>> env = WaitingEnv(gym.make("MountainCar-v0"), wait=1, durations=(2, 4)).with_discount(0.99)
+        >>> env.gamma, env.action_space
+        (0.99, Discrete(5))
+        """
+        return WaitingEnv(self.env, self._primitive[self.decisions.wait], self._durations, gamma, intermediate)
 
     def act(self, action: int) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do one primitive action of the innermost task, past the decisions (for work inside a wait)."""
@@ -146,38 +165,79 @@ def waiting_env_of(env: gym.Env[Any, Any]) -> WaitingEnv:
 
 
 def horizon_of(env: gym.Env[Any, Any]) -> int | None:
-    """Return the number of primitive steps after which `env` cuts an episode, None if it never does.
+    """Return the number of primitive steps after which a `TimeLimit` cuts an episode of `env`, None if there is none.
+
+    Limits outside of the `WaitingEnv` count decisions, and are left out.
 
     >>> horizon_of(gym.make("MountainCar-v0"))
     200
     """
+    limits: list[int] = []
     layer: gym.Env[Any, Any] = env
     while isinstance(layer, gym.Wrapper):
         if isinstance(layer, gym.wrappers.TimeLimit):
-            return int(layer._max_episode_steps)
+            limits.append(int(layer._max_episode_steps))
+        elif isinstance(layer, WaitingEnv):
+            limits.clear()
         layer = layer.env
-    return None
+    return min(limits, default=None)
 
 
-def _discrete_actions(env: gym.Env[Any, Any], wait: Any) -> spaces.Discrete:
+def _discrete_actions(env: Any, wait: Any) -> spaces.Discrete:
+    if isinstance(env, gym.vector.VectorEnv):
+        raise SpaceError(
+            f"{env} holds several environments; give it to letitcook.WaitingVectorEnv(envs, wait=..., durations=...)"
+        )
     space = env.action_space
+    check_wait(space, wait)
+    assert isinstance(space, spaces.Discrete)
+    return space
+
+
+def check_wait(space: spaces.Space[Any], wait: Any) -> None:
+    """Say what is wrong if `space` is not discrete, or `wait` is not one of its actions.
+
+    >>> check_wait(spaces.Discrete(3), 1)
+    """
     if not isinstance(space, spaces.Discrete):
         raise SpaceError(
-            f"waiting needs discrete actions, and this environment's action space is {space}; "
-            "discretise it, or wrap a policy that acts in it: letitcook.wrap(env, base, wait=..., durations=...)"
+            f"waiting from scratch needs discrete actions, and this environment's action space is {space}; discretise "
+            "it, or wrap a policy that acts in it, with any fixed action of the space as the wait: "
+            f"letitcook.wrap(env, base, wait={_some_action(space)}, durations=...)"
         )
     if isinstance(wait, bool) or not isinstance(wait, int | np.integer) or not space.contains(int(wait)):
         first, last = int(space.start), int(space.start + space.n) - 1
         raise SettingError(
             f"wait action {wait!r} is outside the action space {first}..{last}; "
-            "give the index of the action that does nothing"
+            "give the index of the action that does nothing, or add one: letitcook.AddedWait(env, passive)"
         )
-    return space
 
 
-def _action_names(env: gym.Env[Any, Any], space: spaces.Discrete) -> tuple[str, ...]:
-    names = getattr(env, "action_names", None)
+def check_gamma(gamma: float) -> None:
+    """Say what is wrong with a discount outside (0, 1]."""
+    if not 0.0 < gamma <= 1.0:
+        raise SettingError(f"gamma = {gamma} is not allowed; give a discount in (0, 1]")
+
+
+def _some_action(space: spaces.Space[Any]) -> str:
+    """Write down the action 0 of a space that has one."""
+    zero = np.zeros(space.shape, space.dtype) if space.shape is not None and space.dtype is not None else None
+    return f"np.zeros({space.shape}, {str(space.dtype)!r})" if zero is not None and space.contains(zero) else "..."
+
+
+def action_names(env: gym.Env[Any, Any], space: spaces.Discrete) -> tuple[str, ...]:
+    """Return the names of the actions, from the environment or its task; numbers where neither has any."""
+    names = env.get_wrapper_attr("action_names") if env.has_wrapper_attr("action_names") else None
     task = task_of(env)
-    if names is None and task is not None and len(task.actions) == space.n:
+    if names is None and task is not None:
         names = task.actions
-    return tuple(names) if names is not None else tuple(f"action {space.start + i}" for i in range(space.n))
+    return tuple(names) if names is not None and len(names) == space.n else numbered(space)
+
+
+def numbered(space: spaces.Discrete) -> tuple[str, ...]:
+    """Return names for actions that have none.
+
+    >>> numbered(spaces.Discrete(2, start=5))
+    ('action 5', 'action 6')
+    """
+    return tuple(f"action {space.start + i}" for i in range(int(space.n)))

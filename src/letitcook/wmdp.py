@@ -121,6 +121,10 @@ class Episode:
     """`J0`, undiscounted."""
     base_queries: int = 0
     """Queries of a wrapped base policy, where there is one."""
+    policy_seconds: float = 0.0
+    """Time inside the policy's `predict`."""
+    base_seconds: float = 0.0
+    """Time inside the base policy's `predict`."""
     terminated: bool = False
     truncated: bool = False
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 import letitcook
-from letitcook.cli import policies, sweeps
+from letitcook.cli import evaluate, policies, sweeps, wrap
 from letitcook.cli.options import out
 from letitcook.errors import LetItCookError
 
@@ -18,7 +18,8 @@ for command in (
     policies.tasks,
     policies.plan,
     policies.train,
-    policies.evaluate,
+    wrap.wrap,
+    evaluate.evaluate,
     policies.watch,
     policies.interleave,
     policies.export,

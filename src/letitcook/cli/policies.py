@@ -1,4 +1,4 @@
-"""Commands about tasks and single policies: tasks, plan, train, evaluate, watch, interleave, export."""
+"""Commands about tasks and single policies: tasks, plan, train, watch, interleave, export."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from letitcook.cli.options import (
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.envs import TASKS, task_named
 from letitcook.errors import SettingError, UnknownNameError
-from letitcook.evaluate import evaluate as evaluate_policy
 from letitcook.evaluate import rollout
 from letitcook.experiments import work
 from letitcook.experiments.bases import kept_base
@@ -63,7 +62,7 @@ def plan(
 
     Example: letitcook plan coffee --objective scalar --lambda 5
     """
-    env = make(task, mode=mode, durations=_durations(durations))
+    env = make(task, mode=mode, durations=read_durations(durations))
     with working(f"planning {task}"):
         best = plan_env(env, horizon, objective, lam)
     facts = {
@@ -118,7 +117,7 @@ def train(
     stopped = _stopped_run(out_dir) if resume else None
     if stopped is None and out_dir is not None:
         check_output(out_dir)
-    waits = _durations(durations)
+    waits = read_durations(durations)
     with track(run.id, tensorboard, wandb, resumed=stopped is not None) as callback:
         base = _base_policy(run, base_dir)
         with working("preparing (the first run compiles its kernels)"):
@@ -184,34 +183,6 @@ def _base_policy(run: Run, folder: Path | None) -> NetworkPolicy | None:
     return policy
 
 
-def evaluate(
-    run_dir: Annotated[Path, typer.Argument(help="A folder that train wrote", metavar="RUN_DIR")],
-    episodes: Annotated[int, typer.Option(help="Episodes to play in the real environment")] = 100,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
-) -> None:
-    """Play a saved policy in the real environment.
-
-    Example: letitcook evaluate my-run --episodes 10
-    """
-    run = load(run_dir)
-    about = run.about
-    if about.get("task") is None:
-        raise SettingError(f"{run_dir} was not trained on one of letitcook's tasks; use letitcook.evaluate in Python")
-    env = work.env_of(about["task"], about["mode"], run.base, about["decisions"]["durations"] or None)
-    result = evaluate_policy(env, run.policy, episodes, seed)
-    share = {str(duration): value for duration, value in result.wait_share.items()}
-    facts = {"task": about["task"], "mode": about["mode"], "method": about["method"], **result.summary()}
-    if as_json:
-        print_json({**facts, "wait_share": share})
-        return
-    out.print(f"[bold]{about['task']}[/], {about['mode']}, {about['method']}, {episodes} episodes", highlight=False)
-    for name in ("length", "queries", "task_return", *(["base_queries"] if about["mode"] == "wrap" else [])):
-        out.print(f"  {name.replace('_', ' '):<13}{facts[name]:8.2f} ± {facts[f'{name}_sd']:.2f}", highlight=False)
-    waits = ", ".join(f"{100 * value:.0f}% in waits of {duration}" for duration, value in share.items() if value > 0)
-    out.print(f"  {'time':<13}{waits or 'no waiting at all'}", highlight=False)
-
-
 def watch(
     run_dir: Annotated[Path, typer.Argument(help="A folder that train wrote", metavar="RUN_DIR")],
     gif: Annotated[Path | None, typer.Option("--gif", help="Write a GIF instead of playing in the terminal")] = None,
@@ -258,7 +229,7 @@ def interleave(
         raise SettingError(f"{task} has no other work to do inside its waits; tasks that have: {able}")
     if run_dir is not None and durations is not None:
         raise SettingError("a trained wrapper has its own durations; leave out --durations with --run")
-    env = make(task, mode="wrap", durations=_durations(durations))
+    env = make(task, mode="wrap", durations=read_durations(durations))
     with working(f"planning {task}"):
         policy: Any = plan_env(env).policy if run_dir is None else load(run_dir).policy
     base = rollout(env, _AlwaysBase())
@@ -313,7 +284,7 @@ class _AlwaysBase:
         return 0, None
 
 
-def _durations(text: str | None) -> tuple[Any, ...] | None:
+def read_durations(text: str | None) -> tuple[Any, ...] | None:
     """Read `5,15`; what is not a number is left for the check of durations to name."""
     if text is None:
         return None

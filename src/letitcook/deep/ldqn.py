@@ -1,8 +1,8 @@
 """LDQN: lexicographic deep Q-learning for waiting MDPs; with one objective it is DQN, plain or scalarised.
 
 The learner itself is in `learner.py`, the networks in `network.py`. This is what a user holds: the learner, with one of
-two drivers. The simulated tasks run in a compiled loop (`simulation.py`), every other environment in a Python loop
-(`stepping.py`).
+three drivers. The simulated tasks run in a compiled loop (`simulation.py`), every other environment in a Python loop
+(`stepping.py`), vector environments in one of theirs (`vector_stepping.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from letitcook.deep.adaptation import adapt_bounds
 from letitcook.deep.blas import one_thread
+from letitcook.deep.inputs import Inputs
 from letitcook.deep.learner import DECISIONS, GRADIENT_STEPS, STEPS, Learner, new_learner
 from letitcook.deep.network import forward
 from letitcook.deep.policy import NetworkPolicy
@@ -23,22 +25,28 @@ from letitcook.deep.replay import FILLED
 from letitcook.deep.settings import PAPER, LDQNSettings
 from letitcook.deep.simulation import Simulation
 from letitcook.deep.stepping import Stepping
+from letitcook.deep.trade_off import policy_network
+from letitcook.deep.vector_stepping import VectorStepping
 from letitcook.envs.physics import NUMBER_OF, OBSERVATION_SIZE
 from letitcook.envs.task import Task
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
 from letitcook.lexicographic import Objective
 from letitcook.totals import Totals
+from letitcook.waiting_vector import WaitingVectorEnv
 from letitcook.wmdp import Decisions
 
 __all__ = ["LDQN", "PAPER", "LDQNSettings"]
 
 Env = gym.Env[Any, Any]
+FAMILY = 9
+"""Trade-offs whose policies are offered."""
 
 
 class LDQN:
     """A learner with `K` objectives on a simulated task, or on any environment.
 
-    `task_or_env` is a `Task` that the compiled loop knows, an environment, or a list of them that take turns. An
+    `task_or_env` is a `Task` that the compiled loop knows, an environment, a list of them that take turns, or a vector
+    environment. An
     environment's reward is `(task, waiting)`, with `elapsed` and `discount` in its info, as `WaitingEnv` gives them; a
     plain environment counts as one whose decisions all take one step. `base` is a network policy to wrap in a task:
     the decisions are then `{base, wait} ∪ W`.
@@ -54,7 +62,7 @@ class LDQN:
 
     def __init__(
         self,
-        task_or_env: Task | Env | Sequence[Env],
+        task_or_env: Task | Env | Sequence[Env] | WaitingVectorEnv,
         decisions: Decisions,
         objective: Objective,
         settings: LDQNSettings,
@@ -65,16 +73,21 @@ class LDQN:
         self.objective = objective
         self.decisions = decisions
         self._space: spaces.Space[Any] | None = None
-        self._driver: Simulation | Stepping
+        self._driver: Simulation | Stepping | VectorStepping
         if isinstance(task_or_env, Task):
             size = _observation_size(task_or_env, decisions, base)
             self._learner = new_learner(size, decisions, objective.weights, settings, seed)
             self._driver = Simulation(task_or_env, decisions, self._learner, base, settings.sub_waits > 0)
+        elif isinstance(task_or_env, WaitingVectorEnv):
+            self._space = _flattenable(task_or_env.single_observation_space)
+            size, n = spaces.flatdim(self._space), task_or_env.num_envs
+            self._learner = new_learner(size, decisions, objective.weights, settings, seed, n)
+            self._driver = VectorStepping(task_or_env, self._learner)
         else:
             envs = [task_or_env] if isinstance(task_or_env, gym.Env) else list(task_or_env)
             self._space = _checked_space(envs, decisions, settings, base)
             size = spaces.flatdim(self._space)
-            self._learner = new_learner(size, decisions, objective.weights, settings, seed)
+            self._learner = new_learner(size, decisions, objective.weights, settings, seed, len(envs))
             self._driver = Stepping(envs, self._learner)
 
     @property
@@ -100,9 +113,10 @@ class LDQN:
         """Return how much it explores and learns now, by Stable-Baselines3's names."""
         rules = self._learner.rules
         done = min(1.0, self.steps / rules.epsilon_steps)
+        faded = min(1.0, self.steps / rules.learning_rate_steps)
         rates = {
             "rollout/exploration_rate": rules.epsilon_start + done * (rules.epsilon_end - rules.epsilon_start),
-            "train/learning_rate": rules.learning_rate,
+            "train/learning_rate": rules.learning_rate * (1.0 - faded * (1.0 - rules.learning_rate_end)),
             "train/n_updates": float(self.gradient_steps),
         }
         return {**rates, "train/loss": self._loss()} if self.gradient_steps else rates
@@ -112,7 +126,7 @@ class LDQN:
         learner, room, rows = self._learner, self._learner.room, self._learner.rules.batch_size
         q, total = np.zeros((rows, self.decisions.n), dtype=np.float32), 0.0
         for k, parameters in enumerate(learner.networks.parameters):
-            forward(parameters, learner.sizes, room.batch.observation[:rows], room.scratch, q)
+            forward(parameters, learner.sizes, room.x[:rows], room.scratch, q)
             error = np.abs(q[np.arange(rows), room.batch.decision[:rows]] - room.y[k, :rows]).astype(np.float64)
             huber = np.where(error < 1.0, 0.5 * error**2, error - 0.5)
             total += float(np.mean(huber if learner.rules.huber else error**2))
@@ -129,26 +143,41 @@ class LDQN:
             )
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Live episodes with the greedy policy, apart from the training.
+        """Live episodes with the greedy policy, aside from the training.
 
         Returns a row for each, `(episodes, 4 + U)`: task return, length, queries, base queries, steps in each decision.
         """
-        return self._driver.greedy_episodes(episodes, seed)
+        return self.play(self.policy(), episodes, seed)
 
-    def play(self, policy: NetworkPolicy, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Live the same with a policy that was kept."""
-        parameters = self._learner.networks.parameters
-        now = parameters.copy()
-        parameters[:] = policy.networks
-        try:
-            return self.greedy_episodes(episodes, seed)
-        finally:
-            parameters[:] = now
+    def play(self, policy: NetworkPolicy, episodes: int, seed: int, apart: bool = False) -> NDArray[np.float64]:
+        """Live the same with any policy; `apart` gives each episode chances of its own, equal for every policy."""
+        return self._driver.play(policy, episodes, seed, apart)
 
     def policy(self) -> NetworkPolicy:
-        """Return a copy of the greedy policy."""
-        learner = self._learner
-        return NetworkPolicy(learner.networks.parameters.copy(), learner.sizes, self.settings.slack, self._space)
+        """Return a copy of the greedy policy; that of the middle of the trade-offs, if there are several."""
+        family = self.family()
+        if family:
+            return family[len(family) // 2][1]
+        networks = self._deciding().copy()
+        return NetworkPolicy(networks, self._learner.sizes, self.settings.slack, self._space, self._inputs())
+
+    def family(self) -> list[tuple[float, NetworkPolicy]]:
+        """Return log10 λ and a copy of the greedy policy for each of the trade-offs; nothing without any."""
+        if self.settings.trade_offs is None:
+            return []
+        networks, sizes, inputs = self._deciding(), self._learner.sizes.tolist(), self._inputs()
+        members = []
+        for z in np.linspace(*self.settings.trade_offs, FAMILY).tolist():
+            network, wide = policy_network(networks, sizes, z)
+            members.append((z, NetworkPolicy(network, wide, 0.0, self._space, inputs)))
+        return members
+
+    def _deciding(self) -> NDArray[np.float32]:
+        networks = self._learner.networks
+        return networks.target if self.settings.act_by_target else networks.parameters
+
+    def _inputs(self) -> Inputs:
+        return Inputs(*(array.copy() for array in self._learner.inputs))
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return all that it takes to go on later to the same bits."""
@@ -173,6 +202,8 @@ class LDQN:
                     "it was saved with other settings"
                 )
             array[: len(saved)] = saved
+        if self.settings.adapt:
+            adapt_bounds(self._learner.measures, self.settings.gamma, self._learner.weights, self._learner.bounds)
         self._driver.restore(dict(arrays))
 
 
@@ -181,6 +212,10 @@ def _state(learner: Learner) -> dict[str, NDArray[Any]]:
     return {
         **{f"networks.{name}": array for name, array in learner.networks._asdict().items()},
         **{f"replay.{name}": array for name, array in learner.replay._asdict().items()},
+        **{f"inputs.{name}": array for name, array in learner.inputs._asdict().items()},
+        **{f"measures.{name}": array for name, array in learner.measures._asdict().items()},
+        **{f"trade_offs.{name}": getattr(learner.trade_offs, name) for name in ("counts", "means", "seen")},
+        "episodes": learner.episodes,
         "counters": learner.counters,
         "rng": learner.rng,
     }
@@ -201,10 +236,10 @@ def _observation_size(task: Task, decisions: Decisions, base: NetworkPolicy | No
             "around a base policy the decisions are {base, wait} ∪ W; "
             'give Decisions(("base", "wait"), wait=1, durations=...)'
         )
-    if (base.sizes[0], base.sizes[-1]) != (size, len(task.actions)):
+    if (base.observation_size, base.sizes[-1]) != (size, len(task.actions)):
         raise SpaceError(
-            f"the base policy takes {base.sizes[0]} numbers and has {base.sizes[-1]} actions, where {task.name} shows "
-            f"{size} and has {len(task.actions)}; was it trained for another task, or with waits of its own?"
+            f"the base policy takes {base.observation_size} numbers and has {base.sizes[-1]} actions, where "
+            f"{task.name} shows {size} and has {len(task.actions)}; was it trained for another task, or with waits?"
         )
     return size
 
@@ -229,6 +264,10 @@ def _checked_space(
                 f"the environment discounts by {env.get_wrapper_attr('gamma')} and the settings by {settings.gamma}; "
                 "give both the same gamma"
             )
+    return _flattenable(space)
+
+
+def _flattenable(space: spaces.Space[Any]) -> spaces.Space[Any]:
     if not space.is_np_flattenable:
         raise SpaceError(
             f"observations of {space} cannot be flattened to a vector; wrap the environment so that they can"

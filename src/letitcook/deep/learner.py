@@ -6,6 +6,9 @@ With `K` objectives in order of importance and one network for each, a transitio
 
 and `y_k = r_k` where the episode has ended. `r_k` is the objective's weighting of `(task, waiting)`. For one objective
 this is DQN (Mnih et al. 2015); for two it is lexicographic DQN (Skalse et al. 2022).
+
+Beyond the paper, the networks can be conditioned on a trade-off λ (`trade_off.py`): every objective then follows the
+decision with the greatest `T_0 + λ T_1`, and one run learns the policies of all λ in a range.
 """
 
 from __future__ import annotations
@@ -15,11 +18,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.deep.adaptation import (
+    ALIVE,
+    TASK,
+    WAITING,
+    Measures,
+    adapt_bounds,
+    adapt_inputs,
+    adapt_rewards,
+    measure,
+    new_measures,
+)
+from letitcook.deep.inputs import Inputs, input_size, plain_inputs, write_input
 from letitcook.deep.network import (
     Scratch,
     adam,
-    best_decision,
     forward,
+    forward_row,
     gradient,
     initial_parameters,
     new_scratch,
@@ -27,12 +42,19 @@ from letitcook.deep.network import (
 )
 from letitcook.deep.replay import Batch, Replay, draw, new_batch, new_replay, remember
 from letitcook.deep.settings import LDQNSettings
+from letitcook.deep.trade_off import TradeOffs, draw_trade_off, new_trade_offs, note_episode
+from letitcook.errors import SettingError
 from letitcook.kernels import compiled, compiled_fast, random_below, random_float, seeded
 from letitcook.lexicographic import lex_argmax_kernel
 from letitcook.wmdp import Decisions
 
 STEPS, DECISIONS, GRADIENT_STEPS, NEXT_UPDATE, EPISODE_STEP = range(5)
 """Places in `Learner.counters`; an episode step of -1 means that an episode has to begin."""
+Z, REPEATED, LEFT, RETURN = range(4)
+"""Places in a row of `Learner.episodes`: log10 λ of the episode under way, the decision that exploration repeats, how
+often it still does, and the task return so far."""
+LEXICOGRAPHIC = -1.0
+"""Stands in place of a λ where there is none."""
 ROWS_AT_ONCE = 320
 """Targets of several gradient steps are computed together, up to about this many rows, while they do not change."""
 
@@ -57,6 +79,12 @@ class Rules(NamedTuple):
     double_q: bool
     bootstrap_on_truncation: bool
     sub_waits: int
+    conditioned: bool
+    adapt: bool
+    longest_repeat: int
+    act_by_target: bool
+    learning_rate_end: float
+    learning_rate_steps: int
 
 
 class Networks(NamedTuple):
@@ -79,6 +107,13 @@ class Room(NamedTuple):
     """The networks' own, for double Q; else empty."""
     y: NDArray[np.float32]
     """Targets, `(K, rows)`."""
+    x: NDArray[np.float32]
+    """Inputs of the observations, `(rows, inputs)`."""
+    next_x: NDArray[np.float32]
+    lam: NDArray[np.float64]
+    """λ of each row, or `LEXICOGRAPHIC`."""
+    row_x: NDArray[np.float32]
+    """The input of one observation."""
 
 
 class Learner(NamedTuple):
@@ -88,6 +123,11 @@ class Learner(NamedTuple):
     sizes: NDArray[np.int64]
     networks: Networks
     replay: Replay
+    inputs: Inputs
+    measures: Measures
+    trade_offs: TradeOffs
+    episodes: NDArray[np.float64]
+    """What each episode under way is about, `(episodes, 4)`."""
     weights: NDArray[np.float64]
     """The objective, `(K, 2)`."""
     bounds: NDArray[np.float64]
@@ -96,20 +136,31 @@ class Learner(NamedTuple):
     """Steps that each decision asks for."""
     waits: NDArray[np.int64]
     """The decisions that wait."""
+    acts: NDArray[np.int64]
+    """The decisions that do not."""
     counters: NDArray[np.int64]
     rng: NDArray[np.uint64]
     room: Room
 
 
 def new_learner(
-    observation_size: int, decisions: Decisions, weights: NDArray[np.float64], settings: LDQNSettings, seed: int
+    observation_size: int,
+    decisions: Decisions,
+    weights: NDArray[np.float64],
+    settings: LDQNSettings,
+    seed: int,
+    at_once: int = 1,
 ) -> Learner:
-    """Make a learner that knows nothing yet."""
+    """Make a learner that knows nothing yet, for that many episodes at once."""
     K, n = len(weights), decisions.n
-    sizes = (observation_size, *settings.hidden, n)
+    conditioned = settings.trade_offs is not None
+    if conditioned and K != 2:
+        raise SettingError("trade_offs goes with the lexicographic method, which has two objectives")
+    inputs = plain_inputs(observation_size, settings.waves, seed)
+    sizes = (input_size(inputs) + conditioned, *settings.hidden, n)
     parameters = initial_parameters(sizes, K, np.random.default_rng([seed, 1]))
-    at_once = 1 if settings.double_q else max(1, ROWS_AT_ONCE // settings.batch_size)
-    rows = settings.batch_size * min(at_once, settings.gradient_steps, settings.target_interval)
+    blocks = 1 if settings.double_q else max(1, ROWS_AT_ONCE // settings.batch_size)
+    rows = settings.batch_size * min(blocks, settings.gradient_steps, settings.target_interval)
     counters = np.zeros(5, dtype=np.int64)
     counters[NEXT_UPDATE], counters[EPISODE_STEP] = max(settings.learning_starts, 1), -1
     bounds = np.array([[-np.inf, np.inf]] * K)
@@ -134,6 +185,12 @@ def new_learner(
             double_q=bool(settings.double_q),
             bootstrap_on_truncation=bool(settings.bootstrap_on_truncation),
             sub_waits=int(settings.sub_waits),
+            conditioned=conditioned,
+            adapt=bool(settings.adapt),
+            longest_repeat=int(settings.longest_repeat),
+            act_by_target=bool(settings.act_by_target),
+            learning_rate_end=float(settings.learning_rate_end),
+            learning_rate_steps=int(settings.learning_rate_steps),
         ),
         sizes=np.array(sizes, dtype=np.int64),
         networks=Networks(
@@ -143,10 +200,15 @@ def new_learner(
             second_moment=np.zeros((K, parameter_count(sizes)), dtype=np.float32),
         ),
         replay=new_replay(settings.buffer_size, observation_size),
+        inputs=inputs,
+        measures=new_measures(observation_size),
+        trade_offs=new_trade_offs(settings.trade_offs),
+        episodes=np.zeros((at_once, 4)),
         weights=np.ascontiguousarray(weights),
         bounds=bounds,
         durations=decisions.durations_of,
         waits=np.array([decisions.wait, *range(len(decisions.actions), n)], dtype=np.int64),
+        acts=np.array([a for a in range(len(decisions.actions)) if a != decisions.wait], dtype=np.int64),
         counters=counters,
         rng=seeded(seed),
         room=Room(
@@ -155,33 +217,72 @@ def new_learner(
             q=np.zeros((K, rows, n), dtype=np.float32),
             q_choosing=np.zeros((K, rows if settings.double_q else 0, n), dtype=np.float32),
             y=np.zeros((K, rows), dtype=np.float32),
+            x=np.zeros((rows, sizes[0]), dtype=np.float32),
+            next_x=np.zeros((rows, sizes[0]), dtype=np.float32),
+            lam=np.full(rows, LEXICOGRAPHIC),
+            row_x=np.zeros(sizes[0], dtype=np.float32),
         ),
     )
 
 
 @compiled
-def decide(learner: Learner, observation: NDArray[np.float32]) -> int:
-    """Return a random decision with chance ε, else the greedy one."""
-    rules = learner.rules
-    done = min(1.0, learner.counters[STEPS] / rules.epsilon_steps)
-    epsilon = rules.epsilon_start + done * (rules.epsilon_end - rules.epsilon_start)
-    if random_float(learner.rng) < epsilon:
-        return random_below(learner.rng, learner.sizes[-1])
-    return greedy(learner, observation)
+def begin_episode(learner: Learner, episode: int) -> None:
+    """Begin an episode: with a trade-off of its own, where networks are conditioned on one."""
+    now = learner.episodes[episode]
+    now[Z] = draw_trade_off(learner.trade_offs, learner.rng) if learner.rules.conditioned else 0.0
+    now[LEFT], now[RETURN] = 0.0, 0.0
 
 
 @compiled
-def greedy(learner: Learner, observation: NDArray[np.float32]) -> int:
-    """Return the lexicographically best decision."""
-    scratch = learner.room.scratch
-    return best_decision(
-        learner.networks.parameters, learner.sizes, observation, learner.rules.slack, scratch.row, scratch.q
-    )
+def decide(learner: Learner, episode: int, observation: NDArray[np.float32]) -> int:
+    """Return a random decision with chance ε, else the greedy one."""
+    rules, now = learner.rules, learner.episodes[episode]
+    if now[LEFT] > 0:
+        now[LEFT] -= 1.0
+        return int(now[REPEATED])
+    done = min(1.0, learner.counters[STEPS] / rules.epsilon_steps)
+    epsilon = rules.epsilon_start + done * (rules.epsilon_end - rules.epsilon_start)
+    if random_float(learner.rng) >= epsilon:
+        return greedy(learner, observation, now[Z])
+    if rules.longest_repeat == 0:
+        return random_below(learner.rng, learner.sizes[-1])
+    # Drawing all decisions alike spends nearly all the time waiting: half of exploration acts, and goes on acting.
+    if random_float(learner.rng) < 0.5:
+        return int(learner.waits[random_below(learner.rng, len(learner.waits))])
+    now[REPEATED] = learner.acts[random_below(learner.rng, len(learner.acts))]
+    now[LEFT] = int(rules.longest_repeat ** random_float(learner.rng)) - 1  # as often 1 to 4 times as 4 to 16
+    return int(now[REPEATED])
+
+
+@compiled
+def greedy(learner: Learner, observation: NDArray[np.float32], z: float) -> int:
+    """Return the lexicographically best decision, or the best one for log10 λ = z."""
+    rules, x, scratch = learner.rules, learner.room.row_x, learner.room.scratch
+    write_input(learner.inputs, observation, x)
+    if rules.conditioned:
+        x[-1] = z
+    networks = learner.networks.target if rules.act_by_target else learner.networks.parameters
+    for k in range(len(networks)):
+        forward_row(networks[k], learner.sizes, x, scratch.row, scratch.q[k])
+    return choose(scratch.q, rules.slack, 10.0**z if rules.conditioned else LEXICOGRAPHIC)
+
+
+@compiled
+def choose(q: NDArray[np.float64], slack: float, lam: float) -> int:
+    """Return the column of `q`, `(K, n)`, that is lexicographically best, or greatest in `q0 + λ q1`."""
+    if lam == LEXICOGRAPHIC:
+        return lex_argmax_kernel(q, slack)
+    best = 0
+    for u in range(1, q.shape[1]):
+        if q[0, u] + lam * q[1, u] > q[0, best] + lam * q[1, best]:
+            best = u
+    return best
 
 
 @compiled
 def take_in(
     learner: Learner,
+    episode: int,
     observation: NDArray[np.float32],
     decision: int,
     task_reward: float,
@@ -206,11 +307,30 @@ def take_in(
     )
     learner.counters[STEPS] += elapsed
     learner.counters[DECISIONS] += 1
+    gamma = learner.rules.gamma
+    discounted_steps = (1.0 - discount) / (1.0 - gamma) if gamma < 1.0 else float(elapsed)
+    if learner.rules.adapt:
+        look(learner, next_observation, task_reward, discounted_steps)
+    if learner.rules.conditioned:
+        learner.episodes[episode, RETURN] += task_reward * elapsed / discounted_steps
+        if terminated or truncated:
+            note_episode(learner.trade_offs, learner.episodes[episode, Z], learner.episodes[episode, RETURN])
     due = 0
     while learner.counters[STEPS] >= learner.counters[NEXT_UPDATE]:
         learner.counters[NEXT_UPDATE] += learner.rules.update_interval
         due += learner.rules.gradient_steps
     return due
+
+
+@compiled
+def look(learner: Learner, observation: NDArray[np.float32], task_reward: float, elapsed: float) -> None:
+    """Measure what was seen, and adapt: what rewards count until learning begins, the rest at any time."""
+    rules, measures = learner.rules, learner.measures
+    measure(measures, observation, task_reward, elapsed)
+    adapt_inputs(measures, learner.inputs)
+    if learner.counters[STEPS] <= rules.learning_starts:
+        adapt_rewards(measures, rules.gamma)
+    adapt_bounds(measures, rules.gamma, learner.weights, learner.bounds)
 
 
 @compiled
@@ -223,14 +343,17 @@ def learn(learner: Learner, steps: int) -> None:
         t = learner.counters[GRADIENT_STEPS]
         block = min(room.y.shape[1] // size, steps - done, rules.target_interval - t % rules.target_interval)
         draw(learner.replay, room.batch, block * size, rules.bootstrap_on_truncation, learner.rng)
+        write_inputs(learner, block * size)
         targets(learner, block * size)
+        done_share = min(1.0, learner.counters[STEPS] / rules.learning_rate_steps)
+        rate = rules.learning_rate * (1.0 - done_share * (1.0 - rules.learning_rate_end))
         for k in range(len(learner.weights)):
             for i in range(block):
                 rows = slice(i * size, (i + 1) * size)
                 gradient(
                     networks.parameters[k],
                     learner.sizes,
-                    room.batch.observation[rows],
+                    room.x[rows],
                     room.batch.decision[rows],
                     room.y[k, rows],
                     rules.huber,
@@ -241,7 +364,7 @@ def learn(learner: Learner, steps: int) -> None:
                     room.scratch.gradient,
                     networks.first_moment[k],
                     networks.second_moment[k],
-                    rules.learning_rate,
+                    rate,
                     t + i + 1,
                 )
         done += block
@@ -251,28 +374,42 @@ def learn(learner: Learner, steps: int) -> None:
 
 
 @compiled
+def write_inputs(learner: Learner, rows: int) -> None:
+    """Write what the networks see of the first `rows` rows of the batch, each with a trade-off drawn for it."""
+    room = learner.room
+    for i in range(rows):
+        write_input(learner.inputs, room.batch.observation[i], room.x[i])
+        write_input(learner.inputs, room.batch.next_observation[i], room.next_x[i])
+        if learner.rules.conditioned:
+            z = draw_trade_off(learner.trade_offs, learner.rng)
+            room.x[i, -1] = room.next_x[i, -1] = z
+            room.lam[i] = 10.0**z
+
+
+@compiled
 def targets(learner: Learner, rows: int) -> None:
     """Write the targets `y` of the first `rows` rows of the batch."""
     rules, networks, room = learner.rules, learner.networks, learner.room
-    next_observation = room.batch.next_observation[:rows]
+    next_x, worth = room.next_x[:rows], learner.measures.worth
     K, n = len(learner.weights), learner.sizes[-1]
     for k in range(K):
-        forward(networks.target[k], learner.sizes, next_observation, room.scratch, room.q[k, :rows])
+        forward(networks.target[k], learner.sizes, next_x, room.scratch, room.q[k, :rows])
         if rules.double_q:
-            forward(networks.parameters[k], learner.sizes, next_observation, room.scratch, room.q_choosing[k, :rows])
+            forward(networks.parameters[k], learner.sizes, next_x, room.scratch, room.q_choosing[k, :rows])
     choosing = room.q_choosing if rules.double_q else room.q
     row = room.scratch.q
     for i in range(rows):
         for k in range(K):
             for u in range(n):
                 row[k, u] = choosing[k, i, u]
-        followed = lex_argmax_kernel(row, rules.slack) if K > 1 else row[0].argmax()
+        followed = choose(row, rules.slack, room.lam[i])
+        task = worth[TASK] * (room.batch.reward[i, 0] - worth[ALIVE] * room.batch.past[i])
+        waiting = worth[WAITING] * room.batch.reward[i, 1]
         for k in range(K):
-            if k == K - 1 or rules.follow:
+            if k == K - 1 or rules.follow or rules.conditioned:
                 best = followed
             else:
                 best = row[0].argmax() if k == 0 else lex_argmax_kernel(row[: k + 1], rules.slack)
-            task, waiting = room.batch.reward[i, 0], room.batch.reward[i, 1]
             y = learner.weights[k, 0] * task + learner.weights[k, 1] * waiting
             y += room.batch.discount[i] * room.q[k, i, best]
             room.y[k, i] = min(max(y, learner.bounds[k, 0]), learner.bounds[k, 1])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from letitcook.deep.network import best_decision, new_scratch, parameter_count
+from letitcook.deep.inputs import Inputs, input_size, plain_inputs, write_input
+from letitcook.deep.network import best_decision, parameter_count
 from letitcook.errors import FileFormatError, NotFiniteError, SpaceError
 from letitcook.kernels import compiled
 from letitcook.space_data import space_data, space_of
@@ -26,6 +27,38 @@ def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float3
     if space is None or isinstance(space, spaces.Box):
         return np.asarray(observation, dtype=np.float32).reshape(-1)
     return np.asarray(spaces.flatten(space, observation), dtype=np.float32).reshape(-1)
+
+
+class Chooser(NamedTuple):
+    """A network policy as the kernels take it, with room to work in."""
+
+    networks: NDArray[np.float32]
+    """Parameters, a row for each objective, `(K, parameters)`; no rows if there is no policy."""
+    sizes: NDArray[np.int64]
+    """Inputs, hidden widths, decisions."""
+    slack: float
+    inputs: Inputs
+    x: NDArray[np.float32]
+    row: NDArray[np.float32]
+    q: NDArray[np.float64]
+
+
+def new_chooser(networks: NDArray[np.float32], sizes: NDArray[np.int64], slack: float, inputs: Inputs) -> Chooser:
+    """Return the kernels' form of a policy."""
+    room = np.zeros((2, int(sizes.max())), dtype=np.float32)
+    x = np.zeros(input_size(inputs), dtype=np.float32)
+    return Chooser(networks, sizes, slack, inputs, x, room, np.zeros((len(networks), int(sizes[-1]))))
+
+
+NOBODY = new_chooser(np.zeros((0, 0), dtype=np.float32), np.zeros(2, dtype=np.int64), 0.0, plain_inputs(1))
+"""Stands where there is no policy."""
+
+
+@compiled
+def chosen(chooser: Chooser, observation: NDArray[np.float32]) -> int:
+    """Return a policy's decision at one observation."""
+    write_input(chooser.inputs, observation, chooser.x)
+    return best_decision(chooser.networks, chooser.sizes, chooser.x, chooser.slack, chooser.row, chooser.q)
 
 
 class NetworkPolicy:
@@ -46,6 +79,7 @@ class NetworkPolicy:
         sizes: Any,
         slack: float,
         space: spaces.Space[Any] | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
         self.networks = np.ascontiguousarray(networks, dtype=np.float32)
         """Parameters, a row for each objective, `(K, parameters)`."""
@@ -54,7 +88,19 @@ class NetworkPolicy:
         self.slack = float(slack)
         self.space = space
         """The observation space, where observations are not vectors yet."""
-        self._scratch = new_scratch(self.sizes.tolist(), len(self.networks), 1)
+        self.inputs = plain_inputs(int(self.sizes[0])) if inputs is None else inputs
+        """How an observation becomes an input; as it is, if not said otherwise."""
+        self.chooser = new_chooser(self.networks, self.sizes, self.slack, self.inputs)
+
+    @property
+    def batched(self) -> bool:
+        """Whether `predict` answers a batch of observations: not of Dict or Tuple ones."""
+        return not isinstance(self.space, spaces.Dict | spaces.Tuple)
+
+    @property
+    def observation_size(self) -> int:
+        """How many numbers an observation has."""
+        return len(self.inputs.mean)
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
@@ -64,12 +110,12 @@ class NetworkPolicy:
         if not np.isfinite(rows).all():
             raise NotFiniteError(f"the observation {observation!r} is not finite; the policy cannot decide on it")
         decisions = np.zeros(len(rows), dtype=np.int64)
-        best_decisions(self.networks, self.sizes, rows, self.slack, self._scratch.row, self._scratch.q, decisions)
+        best_decisions(self.chooser, rows, decisions)
         return (int(decisions[0]) if single else decisions), None
 
     def _rows(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
         """Return the observations as rows, and whether there was but one."""
-        inputs = int(self.sizes[0])
+        inputs = self.observation_size
         if self.space is not None and not isinstance(self.space, spaces.Box):
             if self.space.contains(observation):
                 return flat(self.space, observation)[None], True
@@ -86,6 +132,7 @@ class NetworkPolicy:
             "networks": self.networks.copy(),
             "sizes": self.sizes.copy(),
             "slack": np.array([self.slack]),
+            **{f"inputs.{name}": array.copy() for name, array in self.inputs._asdict().items()},
         }
         if self.space is not None:
             with suppress(SpaceError):  # better without its space than not saved
@@ -104,7 +151,22 @@ class NetworkPolicy:
             raise FileFormatError(f"a network policy of sizes {sizes.tolist()} cannot have parameters {networks.shape}")
         if "space" in arrays:
             space = _read_space(arrays["space"])
-        return cls(networks, sizes, float(arrays["slack"][0]), space)
+        return cls(networks, sizes, float(arrays["slack"][0]), space, _read_inputs(arrays, int(sizes[0])))
+
+
+def _read_inputs(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Inputs | None:
+    """Return how observations become inputs; None for a policy that was saved without saying."""
+    if not any(name.startswith("inputs.") for name in arrays):
+        return None
+    try:
+        read = Inputs(*(np.ascontiguousarray(arrays[f"inputs.{name}"], dtype=np.float32) for name in Inputs._fields))
+        size = len(read.mean)
+        good = read.scale.shape == (size,) and read.frequencies.shape[1:] == (size,) and input_size(read) == inputs
+    except (KeyError, TypeError) as error:
+        raise FileFormatError(f"the inputs of a network policy are damaged ({error!r})") from error
+    if not good:
+        raise FileFormatError(f"the inputs of a network policy do not fit its {inputs} inputs")
+    return read
 
 
 def _read_space(text: NDArray[np.uint8]) -> spaces.Space[Any]:
@@ -116,15 +178,7 @@ def _read_space(text: NDArray[np.uint8]) -> spaces.Space[Any]:
 
 
 @compiled
-def best_decisions(
-    networks: NDArray[np.float32],
-    sizes: NDArray[np.int64],
-    rows: NDArray[np.float32],
-    slack: float,
-    row: NDArray[np.float32],
-    q: NDArray[np.float64],
-    out: NDArray[np.int64],
-) -> None:
+def best_decisions(chooser: Chooser, rows: NDArray[np.float32], out: NDArray[np.int64]) -> None:
     """Write the best decision of each row of observations."""
     for i in range(len(rows)):
-        out[i] = best_decision(networks, sizes, rows[i], slack, row, q)
+        out[i] = chosen(chooser, rows[i])

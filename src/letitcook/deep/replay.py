@@ -43,6 +43,8 @@ class Batch(NamedTuple):
     reward: NDArray[np.float32]
     discount: NDArray[np.float32]
     """What the next value is worth: 0 where there is none."""
+    past: NDArray[np.float32]
+    """Share of an endless stream of rewards that falls into the decision, `1 - γ^elapsed`; all of it at the end."""
     next_observation: NDArray[np.float32]
 
 
@@ -75,6 +77,7 @@ def new_batch(rows: int, observation_size: int) -> Batch:
         decision=np.zeros(rows, dtype=np.int64),
         reward=np.zeros((rows, 2), dtype=np.float32),
         discount=np.zeros(rows, dtype=np.float32),
+        past=np.zeros(rows, dtype=np.float32),
         next_observation=np.zeros((rows, observation_size), dtype=np.float32),
     )
 
@@ -158,3 +161,4 @@ def draw(replay: Replay, batch: Batch, rows: int, bootstrap_on_truncation: bool,
         batch.reward[i, 1] = replay.reward[at, 1]
         ends = replay.terminated[at] or (replay.truncated[at] and not bootstrap_on_truncation)
         batch.discount[i] = np.float32(0.0) if ends else replay.discount[at]
+        batch.past[i] = np.float32(1.0) if replay.terminated[at] else np.float32(1.0) - replay.discount[at]

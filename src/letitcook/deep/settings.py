@@ -65,10 +65,28 @@ class LDQNSettings:
     sub_waits: int = 0
     """Shorter waits drawn from inside each wait and remembered beside it."""
 
+    # Beyond the paper; docs/research.md says what each is for.
+    trade_offs: tuple[float, float] | None = None
+    """Range of log10 λ: the networks are conditioned on λ, and one run learns the policies of all `Q0 + λ Q1` in it; λ
+    is in units of a typical step's reward. None is one lexicographic policy."""
+    adapt: bool = False
+    """Whether observations and rewards are brought to a common scale, measured in the first steps."""
+    waves: int = 0
+    """Random Fourier features beside the observation."""
+    longest_repeat: int = 0
+    """Exploration repeats an action that is not a wait up to this many times; 0 draws every decision alike."""
+    act_by_target: bool = False
+    """Whether the slower target networks decide, in training and as the policy."""
+    learning_rate_end: float = 1.0
+    """Share of the learning rate that is left after `learning_rate_steps`, to which it falls linearly."""
+    learning_rate_steps: int = 1_000_000
+    """Steps over which the learning rate falls."""
+
     def __post_init__(self) -> None:
-        for name in ("batch_size", "buffer_size", "update_interval", "gradient_steps", "target_interval"):
+        counts = ("batch_size", "buffer_size", "update_interval", "gradient_steps", "target_interval")
+        for name in (*counts, "learning_rate_steps"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "give a whole number of at least 1")
-        for name in ("learning_starts", "sub_waits"):
+        for name in ("learning_starts", "sub_waits", "waves", "longest_repeat"):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "give a whole number of at least 0")
         for name in ("epsilon_start", "epsilon_end"):
             _check(name, getattr(self, name), 0 <= getattr(self, name) <= 1, "give a chance in [0, 1]")
@@ -81,6 +99,13 @@ class LDQNSettings:
         _check("bootstrap", self.bootstrap, self.bootstrap in ("max", "lexicographic"), "use 'max' or 'lexicographic'")
         _check("loss", self.loss, self.loss in ("mse", "huber"), "use 'mse' or 'huber'")
         _check("hidden", self.hidden, all(width >= 1 for width in self.hidden), "give widths of at least 1")
+        end = self.learning_rate_end
+        _check("learning_rate_end", end, 0 < end <= 1, "give a fraction in (0, 1]")
+        if self.trade_offs is not None:
+            low, high = self.trade_offs
+            _check("trade_offs", self.trade_offs, low < high, "give the range of log10 λ, such as (-2, 0.75)")
+        if self.adapt:
+            _check("gamma", self.gamma, self.gamma < 1, "adapting rewards needs a discount below 1, such as 0.99")
         if self.clip_targets is not None:
             good = all(low < high for low, high in self.clip_targets)
             _check("clip_targets", self.clip_targets, good, "give (low, high) of the task and of the waiting return")
@@ -150,9 +175,40 @@ update in 10 gradient steps makes CartPole's values grow to 10^7 and more, and t
 """
 
 
-def _paper(task: str | None, gamma: float, method: str) -> LDQNSettings:
+def _paper(task: str | None, gamma: float, method: str, steps: int) -> LDQNSettings:
     return replace(PAPER.get(task or "", LDQNSettings()), gamma=gamma)
 
 
-PRESETS = {"paper": _paper}
-"""Settings by name, given the task (if it is one of the paper's), the discount and the method."""
+BEST = LDQNSettings(
+    hidden=(128, 128),
+    gamma=0.99,
+    learning_rate=2e-3,
+    batch_size=128,
+    buffer_size=200_000,
+    learning_starts=1_000,
+    update_interval=16,
+    gradient_steps=8,
+    target_interval=10,
+    polyak=0.2,
+    epsilon_start=1.0,
+    epsilon_end=0.03,
+    epsilon_steps=20_000,
+    trade_offs=(-2.0, 0.75),
+    adapt=True,
+    waves=16,
+    longest_repeat=16,
+    act_by_target=True,
+    learning_rate_end=0.02,
+)
+"""One setting for all tasks."""
+
+
+def _best(task: str | None, gamma: float, method: str, steps: int) -> LDQNSettings:
+    trade_offs = BEST.trade_offs if method == "lexicographic" else None
+    gamma = gamma if gamma < 1.0 else BEST.gamma
+    explored = min(BEST.epsilon_steps, max(1, steps // 5))
+    return replace(BEST, gamma=gamma, trade_offs=trade_offs, learning_rate_steps=steps, epsilon_steps=explored)
+
+
+PRESETS = {"paper": _paper, "best": _best}
+"""Settings by name, given the task (if it is one of the paper's), the discount, the method and the steps of the run."""

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, decide, greedy, learn, take_in
-from letitcook.deep.network import best_decision, copy_row
-from letitcook.deep.policy import NetworkPolicy
+from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, begin_episode, decide, learn, take_in
+from letitcook.deep.network import copy_row
+from letitcook.deep.policy import NOBODY, Chooser, NetworkPolicy, chosen
 from letitcook.deep.replay import remember_sub_wait
 from letitcook.envs import physics
 from letitcook.envs.task import Task
-from letitcook.kernels import compiled, seeded
+from letitcook.kernels import compiled, random_bits, seeded
 from letitcook.totals import Totals, count, new_counts
 from letitcook.wmdp import Decisions
 
@@ -36,12 +36,8 @@ class World(NamedTuple):
     path_rewards: NDArray[np.float64]
     counts: NDArray[np.float64]
     """What the training episodes were like, see `totals`."""
-    base: NDArray[np.float32]
-    """The base network, `(K, parameters)`; empty without one."""
-    base_sizes: NDArray[np.int64]
-    base_slack: float
-    base_row: NDArray[np.float32]
-    base_q: NDArray[np.float64]
+    base: Chooser
+    """The base network, or `NOBODY`."""
 
 
 def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep_path: bool) -> World:
@@ -53,8 +49,6 @@ def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep
         actions[:] = task.wait
         actions[0] = BASE
     longest = int(decisions.durations_of.max()) if keep_path else 0
-    networks = base.networks if base is not None else np.zeros((0, 0), dtype=np.float32)
-    sizes = base.sizes if base is not None else np.zeros(2, dtype=np.int64)
     return World(
         number=number,
         horizon=task.horizon,
@@ -65,11 +59,7 @@ def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep
         path=np.zeros((longest + 1 if keep_path else 0, size), dtype=np.float32),
         path_rewards=np.zeros(longest),
         counts=new_counts(1),
-        base=networks,
-        base_sizes=sizes,
-        base_slack=float(base.slack) if base is not None else 0.0,
-        base_row=np.zeros((2, int(sizes.max())), dtype=np.float32),
-        base_q=np.zeros((len(networks), int(sizes[-1]))),
+        base=NOBODY if base is None else base.chooser,
     )
 
 
@@ -90,9 +80,7 @@ def carry_out(
     """
     action = world.actions[decision]
     if action == BASE:
-        action = best_decision(
-            world.base, world.base_sizes, world.observation, world.base_slack, world.base_row, world.base_q
-        )
+        action = chosen(world.base, world.observation)
     keep = len(world.path) > 0
     if keep:
         copy_row(world.observation, world.path[0])
@@ -119,8 +107,9 @@ def run(learner: Learner, world: World, goal: int) -> None:
     while counters[STEPS] < goal:
         if counters[EPISODE_STEP] < 0:
             begin(world, rng)
+            begin_episode(learner, 0)
             counters[EPISODE_STEP] = 0
-        u = decide(learner, world.observation)
+        u = decide(learner, 0, world.observation)
         reward, total, discount, elapsed, terminated, truncated = carry_out(
             world, u, learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
@@ -141,6 +130,7 @@ def run(learner: Learner, world: World, goal: int) -> None:
                 )
         due = take_in(
             learner,
+            0,
             world.observation,
             u,
             reward,
@@ -159,18 +149,30 @@ def run(learner: Learner, world: World, goal: int) -> None:
 
 
 @compiled
-def run_greedy(learner: Learner, world: World, rng: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
-    """Live greedy episodes; a row of `out` each: task return, length, queries, base queries, steps in each decision."""
+def run_policy(
+    chooser: Chooser,
+    durations: NDArray[np.int64],
+    world: World,
+    rng: NDArray[np.uint64],
+    apart: bool,
+    out: NDArray[np.float64],
+) -> None:
+    """Live episodes of a policy.
+
+    A row of `out` each: task return, length, queries, base queries, steps in each decision. `apart` gives each episode
+    random numbers of its own, so that two policies meet the same chances.
+    """
+    seeds = rng.copy()
     for episode in range(len(out)):
+        if apart:
+            rng[0] = random_bits(seeds)
         begin(world, rng)
         row = out[episode]
         row[:] = 0.0
         over = False
         while not over:
-            u = greedy(learner, world.observation)
-            _, total, _, elapsed, terminated, truncated = carry_out(
-                world, u, learner.durations[u], 1.0, int(row[1]), rng
-            )
+            u = chosen(chooser, world.observation)
+            _, total, _, elapsed, terminated, truncated = carry_out(world, u, durations[u], 1.0, int(row[1]), rng)
             copy_row(world.next_observation, world.observation)
             row[0] += total
             row[1] += elapsed
@@ -197,14 +199,14 @@ class Simulation:
         """Return sums over the training episodes that have ended."""
         return Totals(*self._world.counts[0].tolist())
 
-    def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Live greedy episodes apart from the training."""
+    def play(self, policy: NetworkPolicy, episodes: int, seed: int, apart: bool) -> NDArray[np.float64]:
+        """Live episodes of a policy, aside from the training."""
         w = self._world
-        apart = w._replace(
+        aside = w._replace(
             state=w.state.copy(), observation=w.observation.copy(), next_observation=w.observation.copy()
         )
         out = np.zeros((episodes, 4 + len(self._learner.durations)))
-        run_greedy(self._learner, apart, seeded(seed), out)
+        run_policy(policy.chooser, self._learner.durations, aside, seeded(seed), apart, out)
         return out
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:

@@ -15,8 +15,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.deep.learner import STEPS, Learner, decide, greedy, learn, take_in
-from letitcook.deep.policy import flat
+from letitcook.deep.learner import STEPS, Learner, begin_episode, decide, learn, take_in
+from letitcook.deep.policy import NetworkPolicy, chosen, flat
 from letitcook.deep.replay import remember_sub_wait
 from letitcook.errors import NotFiniteError, SettingError
 from letitcook.kernels import random_below
@@ -75,28 +75,25 @@ class Stepping:
         """Train until `goal` steps have passed."""
         learner, rng = self._learner, self._learner.rng
         while learner.counters[STEPS] < goal:
-            slot, row = self._slots[self._turn], self._turn + 1
+            slot, at, row = self._slots[self._turn], self._turn, self._turn + 1
             self._turn = (self._turn + 1) % len(self._slots)
             x = slot.observation
             step = int(learner.counters[STEPS])
             if x is None:
                 self._counts[row] = 0.0
                 x = slot.begin(random_below(rng, SEEDS), step)
-            u = decide(learner, x)
+                begin_episode(learner, at)
+            u = decide(learner, at, x)
             slot.observation = None  # until all of what follows has gone well
             raw, reward, terminated, truncated, info = slot.env.step(u)
-            task, waiting = rewards_of(reward)
             elapsed, discount = info.get("elapsed", 1), info.get("discount", learner.rules.gamma)
             step += elapsed
+            task, waiting = finite_reward(reward, discount, step)
             after = finite_observation(flat(slot.env.observation_space, raw), step)
-            if not (math.isfinite(task) and math.isfinite(waiting) and math.isfinite(discount)):
-                raise NotFiniteError(
-                    f"the environment gave the reward {reward} at primitive step {step}; rewards must be finite numbers"
-                )
             if info.get("requested", 1) > 1 and learner.rules.sub_waits:
                 self._learn_inside(slot, x, info, terminated, truncated)
             cut = truncated and not terminated
-            due = take_in(learner, x, u, task, waiting, elapsed, discount, after, terminated, cut)
+            due = take_in(learner, at, x, u, task, waiting, elapsed, discount, after, terminated, cut)
             if due:
                 learn(learner, due)
             waits = u == learner.waits[0] or learner.durations[u] > 1
@@ -132,8 +129,11 @@ class Stepping:
                 learner.rng,
             )
 
-    def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Live greedy episodes in the first environment, then bring its training episode back."""
+    def play(self, policy: NetworkPolicy, episodes: int, seed: int, apart: bool) -> NDArray[np.float64]:
+        """Live episodes of a policy in the first environment, then bring its training episode back.
+
+        Each episode has a seed of its own in any case, so that two policies meet the same chances.
+        """
         slot = self._slots[0]
         env, out = slot.env, np.zeros((episodes, 4 + len(self._learner.durations)))
         seeds = np.random.default_rng(seed).integers(SEEDS, size=episodes)
@@ -142,7 +142,7 @@ class Stepping:
             over = False
             while not over:
                 x = finite_observation(flat(env.observation_space, raw), int(self._learner.counters[STEPS]))
-                raw, reward, terminated, truncated, info = env.step(u := greedy(self._learner, x))
+                raw, reward, terminated, truncated, info = env.step(u := chosen(policy.chooser, x))
                 task_reward, elapsed = info.get("task_reward", rewards_of(reward)[0]), info.get("elapsed", 1)
                 out[episode, :4] += (task_reward, elapsed, 1, info.get("base_queries", 0))
                 out[episode, 4 + u] += elapsed
@@ -154,7 +154,7 @@ class Stepping:
         """Return where the episodes stand."""
         slots = self._slots
         observations = [slot.observation for slot in slots]
-        blank = np.zeros(int(self._learner.sizes[0]), dtype=np.float32)
+        blank = np.zeros(len(self._learner.inputs.mean), dtype=np.float32)
         return {
             "slots.turn": np.array([self._turn]),
             "slots.counts": self._counts.copy(),
@@ -182,6 +182,16 @@ def rewards_of(reward: Any) -> tuple[float, float]:
     if isinstance(reward, np.ndarray) and reward.shape == (2,):
         return float(reward[0]), float(reward[1])
     return float(reward), -1.0
+
+
+def finite_reward(reward: Any, discount: float, step: int) -> tuple[float, float]:
+    """Return `(task, waiting)`, or say at which step they stopped being finite."""
+    task, waiting = rewards_of(reward)
+    if not (math.isfinite(task) and math.isfinite(waiting) and math.isfinite(discount)):
+        raise NotFiniteError(
+            f"the environment gave the reward {reward} at primitive step {step}; rewards must be finite numbers"
+        )
+    return task, waiting
 
 
 def finite_observation(x: NDArray[np.float32], step: int) -> NDArray[np.float32]:

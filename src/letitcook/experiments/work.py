@@ -142,7 +142,8 @@ def training_of(run: Run, base: NetworkPolicy | None = None, durations: Sequence
         training = begin_tables(*world, row.method, row.lam, run.seed, run.preset, changes=changes)
         training.about.update(task=row.task, mode=row.mode)
         return training
-    return begin(env_of(row.task, row.mode, base, durations), row.method, row.lam, run.seed, run.preset, changes)
+    env = env_of(row.task, row.mode, base, durations)
+    return begin(env, row.method, row.lam, run.seed, run.preset, changes, run.steps)
 
 
 def warm_up(runs: Sequence[Run]) -> None:

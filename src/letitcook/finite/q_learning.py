@@ -233,11 +233,15 @@ class QLearner:
     def _enough(self, episodes: int) -> int:
         return 1 if self._world.deterministic and len(self._world.start_state) == 1 else episodes
 
-    def play(self, policy: TablePolicy, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Return the same of a policy that was kept."""
+    def play(self, policy: TablePolicy, episodes: int, seed: int, apart: bool = False) -> NDArray[np.float64]:
+        """Return the same of a policy that was kept; `apart` means nothing here, where no policies are compared."""
         Q = np.zeros((len(self._memory.Q), 1, self._memory.Q.shape[2]))
         Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
         return _evaluate(self._world, Q, ((1.0, 0.0),), 0.0, self._enough(episodes), seeded(seed))
+
+    def family(self) -> list[tuple[float, TablePolicy]]:
+        """Return nothing: there is but one policy."""
+        return []
 
     def policy(self) -> TablePolicy:
         """Return the greedy policy as it is now."""

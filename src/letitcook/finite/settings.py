@@ -78,5 +78,5 @@ def _exact(deterministic: bool, gamma: float) -> QSettings:
     return replace(EXACT if deterministic else EXACT_RANDOM, gamma=gamma)
 
 
-PRESETS = {"paper": _paper, "exact": _exact}
+PRESETS = {"paper": _paper, "exact": _exact, "best": _exact}
 """Settings by name, given whether transitions are deterministic and the discount."""

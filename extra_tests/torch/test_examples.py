@@ -1,0 +1,40 @@
+"""The examples with Stable-Baselines3 run: one trains a base policy, the other wraps it."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+@pytest.fixture
+def printed(monkeypatch, capsys, tmp_path):
+    def run(name, *arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_a_base_is_trained_saved_and_judged(printed, tmp_path):
+    said = printed("train_bases", "dqn-cartpole", "--out", "cartpole.zip", "--steps", "240", "--episodes", "3")
+    name, mean, episodes = re.fullmatch(
+        r"([\w-]+): mean return ([\d.]+), sd [\d.]+, (\d+) episodes", said.splitlines()[-1]
+    ).groups()
+    assert (name, episodes) == ("dqn-cartpole", "3")
+    assert 8.0 <= float(mean) <= 500.0
+    assert (tmp_path / "cartpole.zip").is_file()
+
+
+def test_a_model_is_wrapped(printed):
+    said = printed("wrap_sb3", "--steps", "500", "--episodes", "2")
+    alone, wrapped = (float(number) for number in re.search(r"base queries +([\d.]+) +([\d.]+)", said).groups())
+    assert alone == 200.0  # a model of a moment does not reach the flag, and is asked at every step
+    assert wrapped <= 200.0
+    assert "task return          -200.00" in said

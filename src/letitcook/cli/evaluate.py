@@ -1,0 +1,95 @@
+"""The command that plays a saved policy: evaluate."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from letitcook.cli.options import JsonOption, SeedOption, out, print_json
+from letitcook.errors import FileFormatError, SettingError
+from letitcook.evaluate import Evaluation
+from letitcook.evaluate import evaluate as evaluate_policy
+from letitcook.experiments import work
+from letitcook.files import as_plain
+from letitcook.origin import Origin
+from letitcook.runs import Learned, load
+from letitcook.savings import check_cost, compare_with_base
+from letitcook.waiting import WaitingEnv
+
+QueryOption = Annotated[
+    float | None, typer.Option("--query-ms", help="What a query of the base costs, in ms; measured if not given")
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option("--trust-pickle", help="Load a policy's pickled parts, which can run any code: only if it is yours"),
+]
+
+
+def evaluate(
+    run_dir: Annotated[Path, typer.Argument(help="A folder that train or wrap wrote", metavar="RUN_DIR")],
+    episodes: Annotated[int, typer.Option(help="Episodes to play in the real environment")] = 100,
+    seed: SeedOption = 0,
+    query_ms: QueryOption = None,
+    trust_pickle: TrustOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a saved policy in the real environment; of a wrapper, say what it costs and saves beside its base.
+
+    Example: letitcook evaluate my-run --episodes 10
+    """
+    cost = per_query(query_ms)
+    run = load(run_dir)
+    env = env_of(run, run_dir, trust_pickle)
+    names = {"task": run.about.get("task"), "mode": run.about.get("mode"), "method": run.about.get("method")}
+    if names["mode"] == "wrap":
+        savings = compare_with_base(env, run.policy, episodes, seed)
+        result = savings.wrapper
+    else:
+        savings, result = None, evaluate_policy(env, run.policy, episodes, seed)
+    if as_json:
+        share = {str(duration): value for duration, value in result.wait_share.items()}
+        facts = {**names, **result.summary(), "wait_share": share}
+        print_json(facts if savings is None else {**facts, "savings": savings.summary(cost)})
+        return
+    title = names["task"] or run.about["origin"]["env"]
+    out.print(f"[bold]{title}[/], {names['mode']}, {names['method']}, {episodes} episodes", highlight=False)
+    for line in _lines(result) if savings is None else savings.lines(cost):
+        out.print(line, highlight=False, markup=False)
+
+
+def per_query(milliseconds: float | None) -> float | None:
+    """Return the cost of a query in seconds, None if it is to be measured."""
+    return None if milliseconds is None else check_cost(milliseconds / 1e3)
+
+
+def env_of(run: Learned, folder: Path, trust_pickle: bool = False) -> WaitingEnv:
+    """Return the environment that a run was trained in."""
+    about, origin = run.about, run.about.get("origin")
+    if origin is None and about.get("task") is None:
+        raise SettingError(f"{folder} was not trained on one of letitcook's tasks; use letitcook.evaluate in Python")
+    try:
+        decisions = about["decisions"]
+        if origin is None:
+            return work.env_of(about["task"], about["mode"], run.base, decisions["durations"] or None)
+    except (KeyError, TypeError) as error:
+        raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
+    origin = Origin.of_data(origin)
+    origin.check_policy()
+    env = origin.make(trust_pickle)
+    if as_plain(asdict(env.decisions)) != decisions:
+        raise FileFormatError(f"{folder} does not have the decisions of its origin, {origin.env}; wrap it anew")
+    return env
+
+
+def _lines(result: Evaluation) -> list[str]:
+    facts = result.summary()
+    lines = [
+        f"  {name.replace('_', ' '):<13}{facts[name]:8.2f} ± {facts[f'{name}_sd']:.2f}"
+        for name in ("length", "queries", "task_return")
+    ]
+    waits = ", ".join(f"{100 * v:.0f}% in waits of {d}" for d, v in result.wait_share.items() if v > 0)
+    longest = f"; longest wait {result.longest_wait} steps" if waits else ""
+    return [*lines, f"  {'time':<13}{waits or 'no waiting at all'}{longest}"]

@@ -1,0 +1,99 @@
+"""The command that learns to wait around a policy of one's own: wrap."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from letitcook.cli.evaluate import QueryOption, TrustOption, per_query
+from letitcook.cli.options import JsonOption, SeedOption, out, print_json
+from letitcook.cli.policies import read_durations
+from letitcook.errors import SettingError
+from letitcook.evaluate import check_episodes
+from letitcook.files import check_output
+from letitcook.origin import Origin, env_arguments, fingerprint
+from letitcook.progress import short, working
+from letitcook.runs import load
+from letitcook.savings import compare_with_base
+from letitcook.train import begin, check_steps, run_until_stopped
+from letitcook.wmdp import check_durations
+
+
+def wrap(
+    env: Annotated[str, typer.Option("--env", help="Gymnasium's id: Env-v0 or module:Env-v0", metavar="ID")],
+    policy: Annotated[str, typer.Option(help="sb3:ALGO:FILE.zip or module:function", metavar="POLICY")],
+    durations: Annotated[str, typer.Option(help="Waits in steps, such as 2,4,8")],
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder for the run; it must not exist yet", metavar="DIR")],
+    wait: Annotated[
+        str | None, typer.Option(help="The action that waits: 1, or 0.0,0.0 (one number for all: 0)", metavar="ACTION")
+    ] = None,
+    passive: Annotated[
+        str | None, typer.Option(help="Adds a wait action: module:function, or a method of the environment")
+    ] = None,
+    env_arg: Annotated[
+        list[str] | None, typer.Option(help="An argument of the environment; may be repeated", metavar="KEY=VALUE")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Primitive steps of training; 200,000 with networks")] = None,
+    seed: SeedOption = 0,
+    preset: Annotated[str, typer.Option(help="Settings to learn with, see letitcook.learn")] = "best",
+    episodes: Annotated[int, typer.Option(help="Episodes to compare with the policy alone")] = 100,
+    query_ms: QueryOption = None,
+    trust_pickle: TrustOption = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in --out")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn when a policy need not be asked, and say what that costs and saves.
+
+    Ctrl-C stops the run after its next evaluation and keeps what it has; --resume goes on from there.
+
+    Example: letitcook wrap --env MountainCar-v0 --policy my_code:push --wait 1 --durations 2,4,8 --out my-run
+    """
+    cost = per_query(query_ms)
+    if steps is not None:
+        check_steps(steps)
+    check_episodes(episodes, seed)
+    if (wait is None) == (passive is None):
+        raise SettingError("give the action that waits with --wait, or one to add with --passive, and not both")
+    waits, arguments = check_durations(read_durations(durations) or ()), env_arguments(env_arg or ())
+    stopped = load(out_dir) if resume else None
+    if stopped is None:
+        check_output(out_dir)
+    origin = Origin(env, policy, fingerprint(policy), waits, wait, passive, arguments)
+    with closing(origin.make(trust_pickle)) as waiting_env:
+        with working("preparing (the first run compiles its kernels)"):
+            training = begin(waiting_env, seed=seed, preset=preset, steps=steps)
+        # Its base is not the one of a task of that name.
+        training.about.update(task=None, origin=origin.data())
+        if stopped is not None:
+            training.resume(stopped)
+        ended = run_until_stopped(training, training.steps, keep=out_dir)
+        learned = training.result() if ended else training.stopped()
+        learned.save(out_dir, replace=stopped is not None)
+        savings = None
+        if ended:
+            with working("comparing with the policy alone"):
+                savings = compare_with_base(waiting_env, learned.policy, episodes, seed)
+    if as_json:
+        facts = {
+            **origin.data(),
+            "seed": seed,
+            "preset": preset,
+            "finished": ended,
+            "best_step": learned.best.step,
+            "steps": learned.steps,
+            "seconds": learned.seconds,
+            "out": str(out_dir),
+            "savings": None if savings is None else savings.summary(cost),
+        }
+        print_json(facts)
+        return
+    out.print(f"[bold]{env}[/], around {policy}", highlight=False)
+    for line in () if savings is None else savings.lines(cost):
+        out.print(line, highlight=False, markup=False)
+    rate = short(learned.steps / learned.seconds)
+    out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
+    then = f"see: letitcook evaluate {out_dir}" if ended else "stopped; go on with the same command and --resume"
+    out.print(f"  saved in {out_dir}; {then}", highlight=False)

@@ -1,0 +1,113 @@
+"""One network for all trade-offs: which λ to train on, and the policy of one λ.
+
+`z = log10 λ` is an input of the networks. Each episode is lived with a λ of its own, and each remembered row is learned
+from with one. λ that ruin the task teach little, so most are drawn where the returns of training episodes come near the
+best: the range is cut in bins, a running mean of the return is kept for each, and a share of the draws goes to the bins
+within a tolerance of the best one.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.kernels import compiled, random_below, random_float
+
+BINS = 8
+NEAR = 0.8
+"""Share of the draws that goes to bins whose return is near the best."""
+TOLERANCE = 0.05
+"""How near, as a share of the span of returns that were seen."""
+MEMORY = 0.1
+"""Weight of the newest episode in a bin's mean."""
+LOWEST, HIGHEST = 0, 1
+"""Places in `TradeOffs.seen`."""
+
+
+class TradeOffs(NamedTuple):
+    """The range of log10 λ, and how episodes went in its bins."""
+
+    low: float
+    high: float
+    counts: NDArray[np.int64]
+    means: NDArray[np.float64]
+    seen: NDArray[np.float64]
+    """Lowest and highest return of an episode."""
+
+
+def new_trade_offs(span: tuple[float, float] | None) -> TradeOffs:
+    """Return the range with no episode lived yet."""
+    low, high = span or (0.0, 0.0)
+    return TradeOffs(low, high, np.zeros(BINS, dtype=np.int64), np.zeros(BINS), np.zeros(2))
+
+
+@compiled
+def draw_trade_off(of: TradeOffs, rng: NDArray[np.uint64]) -> float:
+    """Return a log10 λ, mostly from the bins whose return is near the best."""
+    bin = random_below(rng, BINS)
+    if random_float(rng) < NEAR:
+        best = -np.inf
+        for b in range(BINS):
+            if of.counts[b] > 0:
+                best = max(best, of.means[b])
+        least = best - TOLERANCE * (of.seen[HIGHEST] - of.seen[LOWEST])
+        near = 0
+        for b in range(BINS):
+            near += of.counts[b] == 0 or of.means[b] >= least
+        chosen = random_below(rng, near)
+        for b in range(BINS):
+            if of.counts[b] == 0 or of.means[b] >= least:
+                if chosen == 0:
+                    bin = b
+                chosen -= 1
+    return of.low + (of.high - of.low) * (bin + random_float(rng)) / BINS
+
+
+@compiled
+def note_episode(of: TradeOffs, z: float, task_return: float) -> None:
+    """Take in the return of a training episode that was lived with log10 λ = z."""
+    bin = min(max(int((z - of.low) / (of.high - of.low) * BINS), 0), BINS - 1)
+    first = of.counts.sum() == 0
+    of.counts[bin] += 1
+    of.means[bin] += (task_return - of.means[bin]) * max(MEMORY, 1.0 / of.counts[bin])
+    of.seen[LOWEST] = task_return if first else min(of.seen[LOWEST], task_return)
+    of.seen[HIGHEST] = task_return if first else max(of.seen[HIGHEST], task_return)
+
+
+def policy_network(
+    networks: NDArray[np.float32], sizes: list[int], z: float
+) -> tuple[NDArray[np.float32], tuple[int, ...]]:
+    """Return one network for `Q0 + λ Q1` at log10 λ = z, `(1, parameters)`, and its sizes.
+
+    The trade-off goes into the first layer's biases, the two networks side by side into one of twice the width, and λ
+    into the last layer's weights.
+    """
+    lam = 10.0**z
+    first, second = (_layers(row.astype(np.float64), sizes) for row in networks)
+    parts: list[NDArray[np.float64]] = []
+    last = len(sizes) - 2
+    for layer, ((w0, b0), (w1, b1)) in enumerate(zip(first, second, strict=True)):
+        if layer == 0:
+            b0, b1 = b0 + z * w0[:, -1], b1 + z * w1[:, -1]  # noqa: PLW2901
+            w0, w1 = w0[:, :-1], w1[:, :-1]  # noqa: PLW2901
+        if layer == last:
+            weights = w0 + lam * w1 if last == 0 else np.hstack([w0, lam * w1])
+            parts += [weights.ravel(), b0 + lam * b1]
+        else:
+            nothing = np.zeros((len(w0), w1.shape[1]))
+            weights = np.vstack([w0, w1]) if layer == 0 else np.block([[w0, nothing], [nothing, w1]])
+            parts += [weights.ravel(), b0, b1]
+    return np.concatenate(parts)[None].astype(np.float32), (sizes[0] - 1, *(2 * w for w in sizes[1:-1]), sizes[-1])
+
+
+def _layers(row: NDArray[np.float64], sizes: list[int]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Cut a network's parameters into weights `(out, in)` and biases."""
+    layers, at = [], 0
+    for n_in, n_out in pairwise(sizes):
+        weights = row[at : at + n_in * n_out].reshape(n_out, n_in)
+        layers.append((weights, row[at + n_in * n_out : at + n_in * n_out + n_out]))
+        at += n_in * n_out + n_out
+    return layers

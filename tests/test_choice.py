@@ -1,0 +1,87 @@
+"""Choosing among policies by playing them."""
+
+import numpy as np
+import pytest
+
+from letitcook.choice import Candidate, choose, promising, worse
+
+LOOKS = (50, 50, 100, 200)
+
+
+class Bandit:
+    """Policies are `(loss, spread, queries)`; episodes differ by seed, in common to all policies."""
+
+    def __init__(self):
+        self.played = 0
+
+    def play(self, policy, look, episodes):
+        loss, spread, queries = policy
+        self.played += episodes
+        common = np.random.default_rng([7, look]).normal(200.0, 30.0, episodes)
+        own = np.random.default_rng([int(1000 * loss + 7), int(queries), look]).normal(0.0, spread, episodes)
+        out = np.zeros((episodes, 4))
+        out[:, 0] = common - loss + own
+        out[:, 2] = queries
+        return out
+
+    def candidate(self, loss, queries, spread=1.0, step=10):
+        policy = (loss, spread, queries)
+        return Candidate(step, 0.0, policy, self.play(policy, 99, 20))
+
+
+def test_the_fewest_queries_without_a_measurable_loss_win():
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (0.0, 40), (3.0, 20), (60.0, 5))]
+    choice = choose(candidates, bandit.play, LOOKS)
+    assert choice.candidate.queries == 40
+    assert choice.tested <= 2
+    assert choice.episodes == bandit.played - 4 * 20
+
+
+def test_a_tolerance_lets_a_worse_one_pass_and_no_more_than_that():
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (3.0, 20), (60.0, 5))]
+    assert choose(candidates, bandit.play, LOOKS, tolerance=4.0).candidate.queries == 20
+    assert choose(candidates, bandit.play, LOOKS, tolerance=100.0).candidate.queries == 5
+
+
+def test_the_reference_is_the_choice_if_nothing_passes():
+    bandit = Bandit()
+    candidates = [bandit.candidate(0.0, 90), bandit.candidate(20.0, 20), bandit.candidate(30.0, 10)]
+    choice = choose(candidates, bandit.play, LOOKS)
+    assert choice.candidate is choice.reference is candidates[0]
+
+
+def test_more_queries_than_the_reference_are_never_chosen():
+    bandit = Bandit()
+    candidates = [bandit.candidate(0.5, 90), bandit.candidate(0.0, 10)]
+    assert choose(candidates, bandit.play, LOOKS).candidate.queries == 10
+
+
+def test_a_policy_that_loses_nothing_is_seldom_ruled_out_and_a_lucky_one_is_found_out():
+    kept = found = 0
+    for seed in range(40):
+        dice = np.random.default_rng(seed)
+        b = dice.normal(0.0, 5.0, (4, 100))
+        equal, bad = b + dice.normal(0.0, 3.0, b.shape), b - 1.5 + dice.normal(0.0, 3.0, b.shape)
+        looks = [b[: n + 1].ravel() for n in range(4)]
+        kept += not any(worse(equal[: n + 1].ravel(), looks[n], 0.0, 0.05 / 4) for n in range(4))
+        found += any(worse(bad[: n + 1].ravel(), looks[n], 0.0, 0.05 / 4) for n in range(4))
+    assert kept >= 36
+    assert found == 40
+
+
+@pytest.mark.parametrize(("shift", "tolerance", "is_worse"), [(0.0, 0.0, False), (-1.0, 0.0, True), (-1.0, 1.0, False)])
+def test_equal_differences_need_no_test(shift, tolerance, is_worse):
+    b = np.array([3.0, 5.0, 9.0])
+    assert worse(b + shift, b, tolerance, 0.01) is is_worse
+
+
+def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept():
+    bandit = Bandit()
+    hopeless = [bandit.candidate(100.0, q) for q in range(1, 10)]
+    good = [bandit.candidate(0.0, q, spread=0.0) for q in range(30, 60)]
+    left = promising([*hopeless, *good], most=5)
+    assert not any(c in left for c in hopeless)
+    assert sorted(c.queries for c in left)[:5] == [30, 31, 32, 33, 34]
+    assert len(left) <= 5 + 8

@@ -1,0 +1,231 @@
+"""One network for all trade-offs: inputs, measured scales, the family of policies."""
+
+from dataclasses import replace
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import letitcook
+from letitcook.deep.adaptation import adapt_bounds, adapt_inputs, adapt_rewards, measure, new_measures
+from letitcook.deep.inputs import input_size, plain_inputs, write_input
+from letitcook.deep.ldqn import LDQN, LDQNSettings
+from letitcook.deep.learner import new_learner, targets, write_inputs
+from letitcook.deep.network import initial_parameters
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.deep.replay import draw, remember
+from letitcook.deep.settings import BEST
+from letitcook.deep.trade_off import draw_trade_off, new_trade_offs, note_episode, policy_network
+from letitcook.envs import cartpole, mountain_car, pong
+from letitcook.errors import FileFormatError, SettingError
+from letitcook.kernels import seeded
+from letitcook.lexicographic import Objective
+from letitcook.runs import load
+from letitcook.train import begin
+from letitcook.wmdp import Decisions
+from naive import network_values as values
+
+LEXICOGRAPHIC = Objective.named("lexicographic")
+SMALL = replace(BEST, hidden=(16, 16), batch_size=16, buffer_size=2_000, learning_starts=100, waves=4)
+TASKS = {task.name: task for task in (cartpole.TASK, mountain_car.TASK, pong.TASK)}
+
+
+@pytest.mark.parametrize("hidden", [(), (8,), (8, 8), (8, 6, 4)])
+def test_the_policy_of_a_trade_off_is_the_two_networks_at_it(hidden):
+    sizes, dice = [5, *hidden, 3], np.random.default_rng(0)
+    networks = initial_parameters(sizes, 2, dice)
+    for z in (-2.0, 0.0, 0.7):
+        merged, wide = policy_network(networks, sizes, z)
+        for x in dice.normal(size=(20, 4)):
+            q0, q1 = (values(row, sizes, np.append(x, z)) for row in networks)
+            np.testing.assert_allclose(values(merged[0], wide, x), q0 + 10**z * q1, atol=1e-5)
+
+
+def test_inputs_are_the_definition():
+    inputs, x = plain_inputs(3, waves=5, seed=1), np.array([1.0, -2.0, 0.5], dtype=np.float32)
+    inputs.mean[:], inputs.scale[:] = (0.5, 0.0, -1.0), (2.0, 1.0, 0.1)
+    out = np.full(input_size(inputs) + 1, 7.0, dtype=np.float32)
+    write_input(inputs, x, out)
+    scaled = (x - inputs.mean) * inputs.scale
+    waves = inputs.frequencies @ scaled
+    np.testing.assert_allclose(out, [*scaled, *np.sin(waves), *np.cos(waves), 7.0], atol=1e-6)
+
+
+def test_what_is_measured():
+    measures, inputs = new_measures(2), plain_inputs(2)
+    for x, reward, elapsed in (((0.0, 5.0), 1.0, 1.0), ((4.0, 5.0), 3.0, 3.0), ((2.0, 5.0), 0.0, 1.0)):
+        measure(measures, np.array(x, dtype=np.float32), reward, elapsed)
+    adapt_inputs(measures, inputs)
+    assert inputs.mean.tolist() == [2.0, 5.0]
+    assert inputs.scale.tolist() == [1.0, 1.0]  # what never changes keeps its scale
+    adapt_rewards(measures, 0.9)
+    np.testing.assert_allclose(measures.worth, [0.8 / 0.1, 0.1 / 0.8, 0.1])
+    bounds = np.zeros((2, 2))
+    adapt_bounds(measures, 0.9, LEXICOGRAPHIC.weights, bounds)
+    np.testing.assert_allclose(bounds, [[-1.0, 0.125 * (10.0 - 8.0)], [-1.0, 0.0]])
+
+
+def test_a_reward_for_being_alive_moves_all_values_by_the_same():
+    """With c taken from every step, also from those that an ended episode has no more, targets move by c/(1-γ)."""
+    decisions, gamma = Decisions(("a", "wait"), 1, (3,)), 0.9
+    settings = replace(SMALL, gamma=gamma, waves=0, trade_offs=None)
+    learner = new_learner(2, decisions, LEXICOGRAPHIC.weights, settings, 0)
+    learner.networks.target[:] = 0.0
+    learner.bounds[:] = -1e9, 1e9
+    learner.measures.worth[:] = 1.0 / (1 - gamma), 1.0, 1.0
+    x = np.zeros(2, dtype=np.float32)
+    for decision, elapsed, ends in ((0, 1, False), (2, 3, False), (0, 1, True), (2, 2, True)):
+        reward = (1 - gamma**elapsed) / (1 - gamma)  # one a step
+        remember(learner.replay, x, decision, reward, -1.0, gamma**elapsed, x, ends, False)
+    draw(learner.replay, learner.room.batch, 16, True, learner.rng)
+    write_inputs(learner, 16)
+    targets(learner, 16)
+    batch = learner.room.batch
+    for i in range(16):
+        gone = batch.discount[i] == 0
+        # Alive for ever is worth nothing; an end costs all the steps that do not come: γ^elapsed / (1-γ).
+        elapsed = 1 if batch.decision[i] == 0 else 2
+        assert np.isclose(learner.room.y[0, i], -(gamma**elapsed) / (1 - gamma) if gone else 0.0, atol=1e-4)
+
+
+def test_most_trade_offs_are_drawn_where_the_task_does_well():
+    of, rng = new_trade_offs((-2.0, 2.0)), seeded(0)
+    for z, task_return in ((-1.5, -90.0), (-0.5, -91.0), (0.5, -150.0), (1.5, -200.0)) * 30:
+        note_episode(of, z, task_return)
+        note_episode(of, z - 0.3, task_return)
+    drawn = np.array([draw_trade_off(of, rng) for _ in range(4_000)])
+    assert drawn.min() >= -2.0
+    assert drawn.max() <= 2.0
+    assert 0.85 < (drawn < 0.0).mean() < 0.97
+    assert (drawn > 1.0).sum() > 50
+
+
+@pytest.mark.parametrize("name", list(TASKS))
+def test_the_same_seed_gives_the_same_bits_and_a_saved_learner_goes_on(name):
+    task = TASKS[name]
+    runs = [LDQN(task, task.decisions, LEXICOGRAPHIC, SMALL, seed) for seed in (0, 0, 1)]
+    for run in runs:
+        run.advance(1_500)
+    a, b, c = (run.arrays() for run in runs)
+    assert all(np.array_equal(a[key], b[key]) for key in a)
+    assert not np.array_equal(a["networks.parameters"], c["networks.parameters"])
+    again = LDQN(task, task.decisions, LEXICOGRAPHIC, SMALL, 5)
+    again.restore(a)
+    for run in (runs[0], again):
+        run.advance(700)
+    for key, array in runs[0].arrays().items():
+        assert np.array_equal(array, again.arrays()[key]), key
+
+
+def test_a_policy_of_the_family_is_saved_with_its_inputs_and_answers_the_same():
+    task = cartpole.TASK
+    learner = LDQN(task, task.decisions, LEXICOGRAPHIC, SMALL, 0)
+    learner.advance(1_000)
+    family = learner.family()
+    assert [round(z, 3) for z, _ in family] == np.linspace(-2.0, 0.75, 9).round(3).tolist()
+    rows = np.random.default_rng(0).normal(size=(10_000, 4)).astype(np.float32)
+    policy = family[3][1]
+    again = NetworkPolicy.from_arrays(policy.arrays())
+    assert np.array_equal(policy.predict(rows)[0], again.predict(rows)[0])
+    assert len(np.unique(policy.predict(rows)[0])) > 1
+    broken = {**policy.arrays(), "inputs.scale": np.ones(2, dtype=np.float32)}
+    with pytest.raises(FileFormatError, match="do not fit"):
+        NetworkPolicy.from_arrays(broken)
+
+
+def test_episodes_apart_meet_the_same_chances_whatever_the_policy_did_before():
+    learner = LDQN(pong.TASK, pong.TASK.decisions, LEXICOGRAPHIC, SMALL, 0)
+    learner.advance(500)
+    (_, a), (_, b) = learner.family()[0], learner.family()[-1]
+    first = learner.play(a, 6, seed=3, apart=True)
+    assert np.array_equal(first[:4], learner.play(a, 4, seed=3, apart=True))
+    car = LDQN(mountain_car.TASK, mountain_car.TASK.decisions, LEXICOGRAPHIC, SMALL, 0)
+    nothing = np.zeros_like(car.family()[0][1].networks)
+    left = NetworkPolicy(nothing, car.family()[0][1].sizes, 0.0, None, car.family()[0][1].inputs)
+    assert np.array_equal(car.play(left, 5, 1, apart=True), car.play(left, 5, 1, apart=True))
+    assert b.predict(np.zeros(8))[0] in range(pong.TASK.decisions.n)
+
+
+@pytest.mark.parametrize("changes", [{"gamma": 1.0}, {"trade_offs": (1.0, 0.0)}, {"learning_rate_end": 0.0}])
+def test_settings_that_make_no_sense_are_refused(changes):
+    with pytest.raises(SettingError):
+        replace(BEST, **changes)
+
+
+def test_one_objective_has_no_trade_off():
+    with pytest.raises(SettingError, match="two objectives"):
+        LDQN(cartpole.TASK, cartpole.TASK.decisions, Objective.named("task"), BEST, 0)
+    assert LDQNSettings().trade_offs is None
+
+
+CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "waves": 4}
+
+
+def pushing(observation):
+    return 2 if observation[1] > 0 else 0
+
+
+def small_training(env, steps, **kwargs):
+    training = begin(env, steps=steps, changes=CHANGES, **kwargs)
+    training.every, training.episodes, training.looks, training.fresh_episodes = 500, 4, (4, 4), 10
+    return training
+
+
+def test_around_a_policy_the_result_is_never_measurably_worse_than_the_policy():
+    env = letitcook.wrap(gym.make("MountainCar-v0"), pushing, wait=1, durations=(2, 4, 8))
+    training = small_training(env, 1_500)
+    assert len(list(training.run(1_500))) == 3
+    learned = training.result()
+    assert learned.about["preset"] == "best"
+    assert learned.choice is not None
+    assert learned.choice["candidates"] <= 1 + 3 * 9
+    assert learned.evaluation_episodes >= 3 * 9 * 4 + 10
+    base = letitcook.evaluate(env, lambda_policy(), episodes=20, seed=3)
+    played = letitcook.evaluate(env, learned.policy, episodes=20, seed=3)
+    # So little training finds nothing good: the answer is the base itself, or something as good.
+    assert played.task_return >= base.task_return - 2.0
+    assert learned.choice["base_itself"] == (learned.choice["log10_lambda"] is None)
+
+
+class lambda_policy:  # noqa: N801
+    def predict(self, observation, state=None, episode_start=None, deterministic=True):
+        return 0, None
+
+
+def test_a_stopped_run_keeps_its_candidates(tmp_path):
+    def env():
+        return letitcook.wrap(gym.make("MountainCar-v0"), pushing, wait=1, durations=(2, 4, 8))
+
+    through = small_training(env(), 1_500, seed=3)
+    list(through.run(1_500))
+    first = small_training(env(), 1_500, seed=3)
+    for _ in first.run(1_500):
+        break
+    first.stopped().save(tmp_path / "run")
+    second = small_training(env(), 1_500, seed=3)
+    second.resume(load(tmp_path / "run"))
+    assert len(second.candidates) == len(first.candidates) > 0
+    list(second.run(1_500))
+    a, b = through.result(), second.result()
+    assert (a.best, a.fresh, a.choice) == (b.best, b.fresh, b.choice)
+    assert a.evaluation_episodes == b.evaluation_episodes
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_vector_environments_are_learned_in(wrapped):
+    envs = gym.make_vec("MountainCar-v0", num_envs=3, vectorization_mode="sync")
+    if wrapped:
+        env = letitcook.wrap(envs, pushing, wait=1, durations=(2, 8))
+    else:
+        env = letitcook.WaitingVectorEnv(envs, wait=1, durations=(2, 8))
+    training = small_training(env, 1_200)
+    training.every = 1_200
+    list(training.run(1_200))
+    assert training.learner.totals().episodes >= 3
+    learned = training.result()
+    assert learned.about["mode"] == ("wrap" if wrapped else "scratch")
+    assert learned.steps >= 1_200
+    single = letitcook.evaluate(env, learned.policy, episodes=4)
+    assert single.length <= 200
+    rows = training.learner.play(learned.policy, 5, 1)
+    assert (rows[:, 4:].sum(axis=1) == rows[:, 1]).all()
