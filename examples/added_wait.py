@@ -6,12 +6,11 @@
 """
 
 import argparse
-from typing import Any
 
 import gymnasium as gym
 
 import letitcook
-from letitcook.added_wait import AddedWait
+from passive import no_force
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=200_000, help="primitive steps of training")
@@ -19,16 +18,7 @@ parser.add_argument("--episodes", type=int, default=100, help="episodes of the e
 arguments = parser.parse_args()
 
 
-def no_force(cartpole: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    """Let one step of the unwrapped environment pass without a push."""
-    force, cartpole.force_mag = cartpole.force_mag, 0.0
-    try:
-        return cartpole.step(0)
-    finally:
-        cartpole.force_mag = force
-
-
-cartpole = AddedWait(gym.make("CartPole-v1"), passive=no_force)
+cartpole = letitcook.AddedWait(gym.make("CartPole-v1"), passive=no_force)
 env = letitcook.WaitingEnv(cartpole, wait=cartpole.wait, durations=(2, 4, 8))
 print("decisions:", ", ".join(env.decisions.label(u) for u in range(env.decisions.n)))
 result = letitcook.learn(env, steps=arguments.steps, seed=0)

@@ -12,9 +12,12 @@ from letitcook.deep.policy import NetworkPolicy
 
 def values_in_float64(policy: NetworkPolicy, rows: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the values of a policy's networks, `(K, rows, n)`, with hardly any rounding."""
-    values = []
+    values, inputs = [], policy.inputs
+    x = (rows.astype(np.float64) - inputs.mean) * inputs.scale
+    waves = x @ inputs.frequencies.T.astype(np.float64)
+    x = np.hstack([x, np.sin(waves), np.cos(waves)])
     for parameters in policy.networks.astype(np.float64):
-        h, at = rows.astype(np.float64), 0
+        h, at = x, 0
         for n_in, n_out in pairwise(policy.sizes.tolist()):
             weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
             bias = parameters[at + n_in * n_out : at + n_in * n_out + n_out]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from letitcook.choice import Candidate, choose, promising, worse
+from letitcook.choice import Candidate, Tolerance, choose, promising, worse
+from letitcook.errors import SettingError
 
 LOOKS = (50, 50, 100, 200)
 
@@ -41,8 +42,8 @@ def test_the_fewest_queries_without_a_measurable_loss_win():
 def test_a_tolerance_lets_a_worse_one_pass_and_no_more_than_that():
     bandit = Bandit()
     candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (3.0, 20), (60.0, 5))]
-    assert choose(candidates, bandit.play, LOOKS, tolerance=4.0).candidate.queries == 20
-    assert choose(candidates, bandit.play, LOOKS, tolerance=100.0).candidate.queries == 5
+    assert choose(candidates, bandit.play, LOOKS, tolerance=Tolerance(4.0)).candidate.queries == 20
+    assert choose(candidates, bandit.play, LOOKS, tolerance=Tolerance(share=0.5)).candidate.queries == 5
 
 
 def test_the_reference_is_the_choice_if_nothing_passes():
@@ -85,3 +86,9 @@ def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept()
     assert not any(c in left for c in hopeless)
     assert sorted(c.queries for c in left)[:5] == [30, 31, 32, 33, 34]
     assert len(left) <= 5 + 8
+
+
+@pytest.mark.parametrize("text", ["-1", "-1%", "nan", "inf", "many", "", "%"])
+def test_tolerances_that_make_no_sense_are_refused(text):
+    with pytest.raises(SettingError, match="tolerance"):
+        Tolerance.read(text)

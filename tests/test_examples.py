@@ -15,12 +15,15 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = ("--steps", "1000", "--episodes", "3")
 WITH_TORCH = {"train_bases", "wrap_sb3"}
 """Those are run by extra_tests/torch."""
+IMPORTED = {"passive"}
+"""Those are a part of others."""
 
 
 @pytest.fixture
 def printed(monkeypatch, capsys, tmp_path):
     def run(name: str, *arguments: str) -> str:
         monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(EXAMPLES)
         monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
         return capsys.readouterr().out
@@ -39,7 +42,7 @@ def row(text: str, name: str) -> list[float]:
 
 def test_every_example_is_run_by_a_test():
     here = Path(__file__).read_text()
-    run = set(re.findall(r'printed\("(\w+)"', here)) | WITH_TORCH
+    run = set(re.findall(r'printed\("(\w+)"', here)) | WITH_TORCH | IMPORTED
     assert run == {script.stem for script in EXAMPLES.glob("*.py")}
 
 

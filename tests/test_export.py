@@ -67,6 +67,16 @@ def cartpole() -> tuple[NetworkPolicy, np.ndarray]:
     return policy, observations_of(env, policy)
 
 
+@pytest.fixture(scope="module")
+def family() -> tuple[NetworkPolicy, np.ndarray]:
+    """A policy with scaled inputs and waves beside them, and observations of its episodes."""
+    env = make("mountain-car")
+    training = begin(env, preset="best", steps=10_000, changes={"hidden": (64, 64), "learning_starts": 200})
+    training.learner.advance(6_000)
+    policy = training.learner.policy()
+    return policy, observations_of(env, policy)
+
+
 # --- networks ---
 
 
@@ -82,6 +92,12 @@ def test_trained_networks_answer_the_same_in_their_own_episodes(
 ) -> None:
     policy, rows = cartpole
     check_same(policy, exported(policy, tmp_path), rows, least_variety=3)
+
+
+def test_scaled_inputs_and_waves_are_exported(family: tuple[NetworkPolicy, np.ndarray], tmp_path: Path) -> None:
+    policy, rows = family
+    assert len(policy.inputs.frequencies) == 16
+    check_same(policy, exported(policy, tmp_path), rows, least_variety=2)
 
 
 def check_same(policy: NetworkPolicy, twin: ExportedPolicy, rows: np.ndarray, least_variety: int) -> None:

@@ -16,7 +16,7 @@ from letitcook.deep.policy import NetworkPolicy, flat
 from letitcook.export import to_onnx
 from letitcook.wmdp import Decisions
 from rounding import possible_decisions, values_in_float64
-from test_export import SPACES, N, cartpole, learned, random_networks  # noqa: F401 (a fixture)
+from test_export import SPACES, N, cartpole, family, learned, random_networks  # noqa: F401 (fixtures)
 
 
 def session_of(file: Path) -> onnxruntime.InferenceSession:
@@ -56,6 +56,13 @@ def test_trained_networks_in_their_own_episodes(cartpole: Any, tmp_path: Path) -
     policy, rows = cartpole
     answer = answers_of(policy, rows, tmp_path)
     assert len(np.unique(answer)) >= 3
+    check_same(policy, rows, answer)
+
+
+def test_scaled_inputs_and_waves(family: Any, tmp_path: Path) -> None:  # noqa: F811
+    policy, rows = family
+    answer = answers_of(policy, rows, tmp_path)
+    assert len(np.unique(answer)) >= 2
     check_same(policy, rows, answer)
 
 

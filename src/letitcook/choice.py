@@ -22,11 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+from letitcook.errors import SettingError
 
 Rows = NDArray[np.float64]
 """Episodes, a row each: task return, length, queries, base queries, steps in each decision."""
@@ -39,7 +41,7 @@ SETTLED = (8, 3)
 """How many candidates for the reference are left after the screening, and after the first look."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidate:
     """A policy that was met in training."""
 
@@ -75,6 +77,40 @@ class Choice:
     """Episodes that were played for the choice."""
 
 
+class Tolerance(NamedTuple):
+    """A loss of mean task return that is accepted for fewer queries: an amount, and a share of the best return."""
+
+    amount: float = 0.0
+    share: float = 0.0
+
+    def of(self, task_return: float) -> float:
+        """Return the loss that is accepted beside a return.
+
+        >>> Tolerance(share=0.01).of(-150.0)
+        1.5
+        """
+        return self.amount + self.share * abs(task_return)
+
+    @classmethod
+    def read(cls, text: str | float) -> Tolerance:
+        """Return the tolerance of an amount of task return, or of a share such as `"1%"`.
+
+        >>> Tolerance.read("1%"), Tolerance.read(0.5)
+        (Tolerance(amount=0.0, share=0.01), Tolerance(amount=0.5, share=0.0))
+        """
+        said = str(text).strip()
+        try:
+            number = float(said.removesuffix("%"))
+        except ValueError:
+            number = math.nan
+        if not 0.0 <= number < math.inf:
+            raise SettingError(f"tolerance = {text} is not allowed; give a task return of at least 0, or a share: 1%")
+        return cls(share=number / 100.0) if said.endswith("%") else cls(amount=number)
+
+
+NONE = Tolerance()
+
+
 def worse(a: NDArray[np.float64], b: NDArray[np.float64], tolerance: float, level: float) -> bool:
     """Say whether the returns `a` are measurably lower than the paired returns `b` by more than the tolerance.
 
@@ -90,23 +126,36 @@ def worse(a: NDArray[np.float64], b: NDArray[np.float64], tolerance: float, leve
     return bool(stats.t.cdf(mean / (spread / math.sqrt(len(difference))), len(difference) - 1) < level)
 
 
-def promising(candidates: Sequence[Candidate], most: int, tolerance: float = 0.0) -> list[Candidate]:
+def front(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates that no other one beats in both return and queries, on the screening episodes.
+
+    Fewest queries first.
+    """
+    kept: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda c: (c.queries, -c.task_return)):
+        if not kept or candidate.task_return > kept[-1].task_return:
+            kept.append(candidate)
+    return kept
+
+
+def promising(candidates: Sequence[Candidate], most: int, tolerance: Tolerance = NONE) -> list[Candidate]:
     """Return the candidates that may still be chosen: those not measurably worse than the best in the screening.
 
-    At most `most` of them by queries, and as many as can still become the reference by return.
+    At most `most` of them by queries, as many as can still become the reference by return, and the front.
     """
     best = max(candidates, key=lambda c: (c.task_return, -c.queries))
     leading = sorted(candidates, key=lambda c: (-c.task_return, c.queries))[: SETTLED[0]]
-    open_ = [c for c in candidates if not worse(c.screening[:, 0], best.screening[:, 0], tolerance, LEVEL)]
+    accepted = tolerance.of(best.task_return)
+    open_ = [c for c in candidates if not worse(c.screening[:, 0], best.screening[:, 0], accepted, LEVEL)]
     few = sorted(open_, key=lambda c: c.queries)[:most]
-    kept = {id(c) for c in (*few, *leading)}
+    kept = {id(c) for c in (*few, *leading, *front(candidates))}
     return [c for c in candidates if id(c) in kept]
 
 
-def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], tolerance: float = 0.0) -> Choice:
-    """Return the candidate with the fewest queries that loses no task return that can be measured.
+def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], tolerance: Tolerance = NONE) -> Choice:
+    """Return the candidate with the fewest queries that loses no task return, beyond the tolerance, that can be measured.
 
-    `looks` are the numbers of episodes of each look, `tolerance` is a loss of mean task return that is accepted.
+    `looks` are the numbers of episodes of each look.
     """
     played = 0
 
@@ -123,16 +172,16 @@ def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], to
     running = sorted(candidates, key=lambda c: (-c.task_return, c.queries))[:first]
     running = sorted(running, key=lambda c: (-returns(c, 0).mean(), c.queries))[:last]
     reference = max(running, key=lambda c: (returns(c, len(looks) - 1).mean(), -c.queries))
+    accepted = tolerance.of(float(returns(reference, len(looks) - 1).mean()))
     tested = 0
     for candidate in sorted(candidates, key=lambda c: c.queries):
         if candidate is reference:
             break
-        if worse(candidate.screening[:, 0], reference.screening[:, 0], tolerance, LEVEL):
+        if worse(candidate.screening[:, 0], reference.screening[:, 0], accepted, LEVEL):
             continue
         tested += 1
         if not any(
-            worse(returns(candidate, look), returns(reference, look), tolerance, LEVEL)
-            for look in range(len(looks))
+            worse(returns(candidate, look), returns(reference, look), accepted, LEVEL) for look in range(len(looks))
         ):
             return Choice(candidate, reference, tested, played)
     return Choice(reference, reference, tested, played)

@@ -63,11 +63,11 @@ class Show(Protocol):
 
 
 @contextmanager
-def training_line(steps: int, enabled: bool = True, begun: int = 0) -> Iterator[Show]:
-    """Show a run under way: a bar, steps per second, current and best length/queries, time left."""
+def training_line(steps: int, enabled: bool = True, begun: int = 0, using: str = "") -> Iterator[Show]:
+    """Show a run under way: what it learns with, a bar, its rate, current and best length/queries, time left."""
     console = Console(stderr=True)
     bar = Progress(
-        TextColumn("[bold]training"),
+        TextColumn(f"[bold]training[/]{f' ({using})' if using else ''}"),
         BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f}%"),
         Rate("steps"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook import files
+from letitcook.choice import Candidate
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import FileFormatError
 from letitcook.finite.policy import TablePolicy
 from letitcook.wmdp import Policy
 
 VERSION = metadata.version("letitcook")
-POLICY, CURVE, BASE, CHECKPOINT = (f"{name}.safetensors" for name in ("policy", "curve", "base", "checkpoint"))
+PARTS = ("policy", "curve", "base", "checkpoint", "front")
+POLICY, CURVE, BASE, CHECKPOINT, FRONT = (f"{name}.safetensors" for name in PARTS)
 PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "minigrid", "safetensors", "polars")
 """Packages whose versions are kept with a run."""
 POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy}
@@ -61,6 +63,8 @@ class Learned:
     """Episodes that were played to evaluate and to choose, beside the training."""
     choice: dict[str, Any] | None = None
     """How the policy was chosen, where there were several candidates."""
+    front: tuple[Candidate, ...] = ()
+    """Policies of several trade-offs that no other one beat in both task return and queries, fewest queries first."""
 
     @property
     def length(self) -> float:
@@ -108,6 +112,8 @@ class Learned:
         }
         if self.base is not None:
             made[BASE] = files.pack_arrays(self.base.arrays())
+        if self.front:
+            made[FRONT] = files.pack_arrays(candidate_arrays(self.front))
         if self.checkpoint is not None:
             made[CHECKPOINT] = files.pack_arrays(self.checkpoint)
         return made
@@ -148,7 +154,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
     """Return the run that these files hold; `folder` is where they stand."""
     manifest = files.parse_manifest(content[files.MANIFEST], "run", folder / files.MANIFEST)
     arrays = files.unpack_arrays(content.get(POLICY), folder / POLICY)
-    base, checkpoint = content.get(BASE), content.get(CHECKPOINT)
+    base, checkpoint, front = content.get(BASE), content.get(CHECKPOINT), content.get(FRONT)
     try:
         return Learned(
             policy=POLICIES[manifest["about"]["policy"]].from_arrays(arrays),
@@ -162,12 +168,39 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             base=None if base is None else NetworkPolicy.from_arrays(files.unpack_arrays(base, folder / BASE)),
             evaluation_episodes=int(manifest.get("evaluation_episodes", 0)),
             choice=manifest.get("choice"),
+            front=() if front is None else tuple(candidates_of(files.unpack_arrays(front, folder / FRONT))),
             checkpoint=None if manifest["finished"] else files.unpack_arrays(checkpoint, folder / CHECKPOINT),
         )
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
+
+
+def candidate_arrays(candidates: Sequence[Candidate]) -> dict[str, NDArray[Any]]:
+    """Return candidates as arrays, to be saved."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for i, candidate in enumerate(candidates):
+        parts = {**candidate.policy.arrays(), "screening": candidate.screening}
+        z = np.nan if candidate.trade_off is None else candidate.trade_off
+        parts["met"] = np.array([candidate.step, z], dtype=np.float64)
+        arrays.update({f"candidate.{i}.{name}": array for name, array in parts.items()})
+    return arrays
+
+
+def candidates_of(arrays: Mapping[str, NDArray[Any]]) -> list[Candidate]:
+    """Return the candidates among saved arrays."""
+    parts: dict[int, dict[str, NDArray[Any]]] = {}
+    for name, array in arrays.items():
+        if name.startswith("candidate."):
+            _, number, part = name.split(".", 2)
+            parts.setdefault(int(number), {})[part] = array
+    found = []
+    for _, its in sorted(parts.items()):
+        step, z = its["met"].tolist()
+        policy = NetworkPolicy.from_arrays(its)
+        found.append(Candidate(int(step), None if np.isnan(z) else z, policy, its["screening"].copy()))
+    return found
 
 
 def curve_of(content: Mapping[str, bytes], folder: Path) -> list[Point]:

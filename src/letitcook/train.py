@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook import files
-from letitcook.choice import Candidate, choose, promising
+from letitcook.choice import NONE, Candidate, Tolerance, choose, front, promising
 from letitcook.deep.ldqn import LDQN
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import PRESETS as DEEP_PRESETS
@@ -33,7 +33,7 @@ from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
 from letitcook.lexicographic import Objective
 from letitcook.progress import training_line
-from letitcook.runs import Learned, Point
+from letitcook.runs import Learned, Point, candidate_arrays, candidates_of
 from letitcook.totals import Totals
 from letitcook.tracking import Callback
 from letitcook.typed import converted, said
@@ -138,7 +138,7 @@ class Training:
     fresh_episodes: int = FRESH_EPISODES
     looks: tuple[int, ...] = LOOKS
     """Episodes of each look at a candidate, where there are several."""
-    tolerance: float = 0.0
+    tolerance: Tolerance = NONE
     """Loss of mean task return that is accepted for fewer queries, beside what cannot be measured."""
     candidates: list[Candidate] = field(default_factory=list)
     evaluation_episodes: int = 0
@@ -218,6 +218,7 @@ class Training:
             "tested": choice.tested,
             "reference_step": choice.reference.step,
             "base_itself": chosen.trade_off is None,
+            "tolerance": self.tolerance._asdict(),
         }
 
     def result(self) -> Learned:
@@ -234,7 +235,7 @@ class Training:
     def stopped(self) -> Learned:
         """Return the best policy so far, not evaluated again, with all that is needed to go on."""
         assert self.best is not None, "nothing was evaluated yet"
-        return self._learned(self.best, self.best, {**self.learner.arrays(), **_candidate_arrays(self.candidates)})
+        return self._learned(self.best, self.best, {**self.learner.arrays(), **candidate_arrays(self.candidates)})
 
     def _learned(self, best: Point, fresh: Point, checkpoint: dict[str, NDArray[Any]] | None) -> Learned:
         return Learned(
@@ -249,6 +250,7 @@ class Training:
             checkpoint=checkpoint,
             evaluation_episodes=self.evaluation_episodes,
             choice=self.chosen,
+            front=tuple(front(self.candidates)) if checkpoint is None else (),
         )
 
     def resume(self, run: Learned) -> None:
@@ -259,7 +261,7 @@ class Training:
             changed = sorted(k for k in self.about if self.about[k] != run.about.get(k))
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
         self.learner.restore(run.checkpoint)
-        self.candidates = _read_candidates(run.checkpoint)
+        self.candidates = candidates_of(run.checkpoint)
         self.evaluation_episodes = run.evaluation_episodes
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, run.policy, run.seconds
 
@@ -284,29 +286,6 @@ def always_base(like: NetworkPolicy) -> NetworkPolicy:
     return NetworkPolicy(np.zeros_like(like.networks), like.sizes, 0.0, like.space, like.inputs)
 
 
-def _candidate_arrays(candidates: list[Candidate]) -> dict[str, NDArray[Any]]:
-    """Return candidates as arrays, to be saved with a run that was stopped."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for i, candidate in enumerate(candidates):
-        parts = {**candidate.policy.arrays(), "screening": candidate.screening}
-        parts["met"] = np.array([candidate.step, candidate.trade_off], dtype=np.float64)
-        arrays.update({f"candidate.{i}.{name}": array for name, array in parts.items()})
-    return arrays
-
-
-def _read_candidates(arrays: Mapping[str, NDArray[Any]]) -> list[Candidate]:
-    """Return the candidates that were saved with a run that was stopped."""
-    parts: dict[int, dict[str, NDArray[Any]]] = {}
-    for name, array in arrays.items():
-        if name.startswith("candidate."):
-            _, number, part = name.split(".", 2)
-            parts.setdefault(int(number), {})[part] = array
-    return [
-        Candidate(int(part["met"][0]), float(part["met"][1]), NetworkPolicy.from_arrays(part), part["screening"].copy())
-        for _, part in sorted(parts.items())
-    ]
-
-
 def learn(
     waiting_env: gym.Env[Any, Any] | WaitingVectorEnv,
     method: str = "lexicographic",
@@ -317,6 +296,7 @@ def learn(
     progress: bool = True,
     out: str | Path | None = None,
     callback: Callback | None = None,
+    tolerance: float | str = 0.0,
 ) -> Learned:
     """Learn where and how long to wait, from scratch or around a base policy.
 
@@ -327,7 +307,8 @@ def learn(
     networks one run learns policies of many trade-offs, and playing them decides which one is the result. `steps`
     counts primitive steps; by default they are the paper's, or 200,000 with networks and `"best"`. With `out`, what was
     good so far is kept there if training has to stop because the environment gives something that is not a number.
-    `callback` is called after each evaluation, see `tracking`.
+    `callback` is called after each evaluation, see `tracking`. `tolerance` is how much mean task return you would give
+    for fewer queries, as an amount or a share such as `"1%"`, where the result is chosen among several policies.
 
     >>> from letitcook import make
     >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
@@ -337,7 +318,7 @@ def learn(
     if out is not None:
         files.check_output(Path(out))
     training = begin(waiting_env, method, lam, seed, preset, steps=steps)
-    training.callback = callback
+    training.callback, training.tolerance = callback, Tolerance.read(tolerance)
     for _ in shown(training, training.steps, progress, None if out is None else Path(out)):
         pass
     return training.result()
@@ -368,7 +349,8 @@ def run_until_stopped(training: Training, steps: int, keep: Path) -> bool:
 def shown(training: Training, steps: int, progress: bool, keep: Path | None) -> Iterator[Point]:
     """Train with a progress line; if the world gives something that is not a number, `keep` what was good so far."""
     try:
-        with training_line(steps, progress, begun=training.learner.steps) as show:
+        using = f"{training.about['policy']}s" if "policy" in training.about else ""
+        with training_line(steps, progress, training.learner.steps, using) as show:
             for point in training.run(steps):
                 show(point.step, point, training.best or point)
                 yield point

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 import letitcook
-from letitcook.cli import evaluate, policies, sweeps, wrap
+from letitcook.cli import evaluate, front, policies, sweeps, wrap
 from letitcook.cli.options import out
 from letitcook.errors import LetItCookError
 
@@ -20,6 +20,7 @@ for command in (
     policies.train,
     wrap.wrap,
     evaluate.evaluate,
+    front.front,
     policies.watch,
     policies.interleave,
     policies.export,

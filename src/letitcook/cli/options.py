@@ -16,6 +16,9 @@ ModeOption = Annotated[str, typer.Option("--mode", help="scratch, or wrap: aroun
 LambdaOption = Annotated[float | None, typer.Option("--lambda", help="λ of the scalarised reward r0 + λ r1")]
 DurationsOption = Annotated[str | None, typer.Option("--durations", help="Waits in steps, such as 5,15")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
+ToleranceOption = Annotated[
+    str, typer.Option("--tolerance", help="Task return you would give for fewer queries, such as 0.5 or 1%")
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed; the same seed gives the same bits")]
 
 

@@ -33,6 +33,7 @@ from letitcook.progress import pair, short, working
 from letitcook.report.tables import tasks_table
 from letitcook.report.watch import check_fps, default_fps, run_trace, watch_gif, watch_terminal
 from letitcook.runs import Learned, load
+from letitcook.savings import BaseAlone
 from letitcook.tracking import track
 from letitcook.train import check_steps, run_until_stopped
 from letitcook.wrapping import make
@@ -91,7 +92,7 @@ def train(
     mode: ModeOption = "scratch",
     seed: SeedOption = 0,
     steps: Annotated[int | None, typer.Option(help="Primitive steps; the paper's if not given")] = None,
-    preset: Annotated[str, typer.Option(help="paper, or exact: beyond the paper, for finite tasks")] = "paper",
+    preset: Annotated[str, typer.Option(help="paper, or best: beyond the paper")] = "paper",
     durations: DurationsOption = None,
     base_dir: Annotated[
         Path | None, typer.Option("--base", help="A vanilla run to wrap; trained and kept if not given")
@@ -110,7 +111,7 @@ def train(
 
     Ctrl-C stops the run after its next evaluation and keeps what it has; --resume goes on from there.
 
-    Example: letitcook train cook --preset exact --steps 1000000 --out my-run
+    Example: letitcook train cook --preset best --steps 1000000 --out my-run
     """
     run = Run(Row(task, mode, method, lam), seed, check_steps(default_steps(task) if steps is None else steps), preset)
     folder = out_dir or free_folder(Path(run.id.replace("/", "-") + "-stopped"))
@@ -232,7 +233,7 @@ def interleave(
     env = make(task, mode="wrap", durations=read_durations(durations))
     with working(f"planning {task}"):
         policy: Any = plan_env(env).policy if run_dir is None else load(run_dir).policy
-    base = rollout(env, _AlwaysBase())
+    base = rollout(env, BaseAlone())
     wrapper = rollout(env, policy)
     episode = interleave_policy(env, policy, chosen.auxiliary(), pack=pack)
     fills = [{"time": f.begun, "wait": f.wait, "task": f.task, "steps": f.steps} for f in episode.fills]
@@ -273,15 +274,6 @@ def export(
         print_json({"to": to, "out": str(written), "policy": run.about["policy"], "actions": actions})
         return
     out.print(f"{written}: a policy of actions {', '.join(actions)}", highlight=False)
-
-
-class _AlwaysBase:
-    """The base policy alone, as a wrapper's policy."""
-
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
-    ) -> tuple[int, None]:
-        return 0, None
 
 
 def read_durations(text: str | None) -> tuple[Any, ...] | None:

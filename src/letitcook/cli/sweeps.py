@@ -29,7 +29,8 @@ SweepArgument = Annotated[Path, typer.Argument(help="A folder that reproduce wro
 
 def reproduce(
     suite_name: Annotated[
-        str, typer.Option("--suite", help="smoke, discrete, continuous, paper, or a suite of yours in a TOML file")
+        str,
+        typer.Option("--suite", help="smoke, discrete, continuous, paper, limit, or a suite of yours in a TOML file"),
     ] = "discrete",
     rows: Annotated[
         str | None,

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from letitcook.choice import Tolerance
 from letitcook.cli.evaluate import QueryOption, TrustOption, per_query
-from letitcook.cli.options import JsonOption, SeedOption, out, print_json
+from letitcook.cli.options import JsonOption, SeedOption, ToleranceOption, out, print_json
 from letitcook.cli.policies import read_durations
 from letitcook.errors import SettingError
 from letitcook.evaluate import check_episodes
@@ -39,6 +40,7 @@ def wrap(
     steps: Annotated[int | None, typer.Option(help="Primitive steps of training; 200,000 with networks")] = None,
     seed: SeedOption = 0,
     preset: Annotated[str, typer.Option(help="Settings to learn with, see letitcook.learn")] = "best",
+    tolerance: ToleranceOption = "0",
     episodes: Annotated[int, typer.Option(help="Episodes to compare with the policy alone")] = 100,
     query_ms: QueryOption = None,
     trust_pickle: TrustOption = False,
@@ -54,6 +56,7 @@ def wrap(
     cost = per_query(query_ms)
     if steps is not None:
         check_steps(steps)
+    accepted = Tolerance.read(tolerance)
     check_episodes(episodes, seed)
     if (wait is None) == (passive is None):
         raise SettingError("give the action that waits with --wait, or one to add with --passive, and not both")
@@ -65,6 +68,7 @@ def wrap(
     with closing(origin.make(trust_pickle)) as waiting_env:
         with working("preparing (the first run compiles its kernels)"):
             training = begin(waiting_env, seed=seed, preset=preset, steps=steps)
+        training.tolerance = accepted
         # Its base is not the one of a task of that name.
         training.about.update(task=None, origin=origin.data())
         if stopped is not None:
@@ -93,6 +97,10 @@ def wrap(
     out.print(f"[bold]{env}[/], around {policy}", highlight=False)
     for line in () if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
+    if ended and learned.choice is not None and learned.choice["base_itself"]:
+        out.print(
+            "  nothing that was learned is as good as the policy: the result asks it at every step", highlight=False
+        )
     rate = short(learned.steps / learned.seconds)
     out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
     then = f"see: letitcook evaluate {out_dir}" if ended else "stopped; go on with the same command and --resume"

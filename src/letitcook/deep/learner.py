@@ -342,7 +342,9 @@ def learn(learner: Learner, steps: int) -> None:
     while done < steps:
         t = learner.counters[GRADIENT_STEPS]
         block = min(room.y.shape[1] // size, steps - done, rules.target_interval - t % rules.target_interval)
-        draw(learner.replay, room.batch, block * size, rules.bootstrap_on_truncation, learner.rng)
+        # What pays for being alive has been survived when time is up, and counts as alive for ever.
+        goes_on = rules.bootstrap_on_truncation and learner.measures.worth[ALIVE] == 0.0
+        draw(learner.replay, room.batch, block * size, goes_on, learner.rng)
         write_inputs(learner, block * size)
         targets(learner, block * size)
         done_share = min(1.0, learner.counters[STEPS] / rules.learning_rate_steps)

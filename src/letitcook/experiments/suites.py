@@ -19,7 +19,7 @@ from typing import Any
 from letitcook import files
 from letitcook.envs import TASKS, task_named
 from letitcook.errors import SettingError, UnknownNameError
-from letitcook.train import DEEP_STEPS, FINITE_STEPS, METHODS, objective_of, preset_settings
+from letitcook.train import BEST_STEPS, DEEP_STEPS, FINITE_STEPS, METHODS, objective_of, preset_settings
 
 SMOKE_STEPS = {True: 20_000, False: 2_500}
 """Primitive steps of a smoke run, for finite tasks and for the others."""
@@ -153,11 +153,19 @@ def _smoke() -> list[Run]:
     return runs
 
 
+def _limit() -> list[Run]:
+    """Return preset `best` on the tasks with networks, from scratch and around its own vanilla policies."""
+    names = [task.name for task in TASKS.values() if not task.finite]
+    rows = [Row(name, mode, "lexicographic") for name in names for mode in ("scratch", "wrap")]
+    return [Run(row, seed, BEST_STEPS, preset="best") for row in rows for seed in range(10)]
+
+
 SUITES: dict[str, Callable[[], list[Run]]] = {
     "smoke": _smoke,
     "discrete": lambda: _paper((True,)),
     "continuous": lambda: _paper((False,)),
     "paper": lambda: _paper((True, False)),
+    "limit": _limit,
 }
 
 
