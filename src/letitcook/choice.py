@@ -153,7 +153,7 @@ def promising(candidates: Sequence[Candidate], most: int, tolerance: Tolerance =
 
 
 def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], tolerance: Tolerance = NONE) -> Choice:
-    """Return the candidate with the fewest queries that loses no task return, beyond the tolerance, that can be measured.
+    """Return the candidate with the fewest queries that shows no loss of task return beyond the tolerance.
 
     `looks` are the numbers of episodes of each look.
     """

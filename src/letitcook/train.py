@@ -437,7 +437,8 @@ def begin_networks(
     objective, decisions = objective_of(method, lam), decisions_of(method, env.decisions)
     goal = (BEST_STEPS if preset == "best" else DEEP_STEPS) if steps is None else steps
     name = None if task is None else task.name
-    settings = preset_settings("network", preset, name, method, changes, env.gamma, steps=goal)
+    mode = "scratch" if wrapped is None else "wrap"
+    settings = preset_settings("network", preset, name, method, changes, env.gamma, steps=goal, mode=mode)
     assert isinstance(settings, LDQNSettings)
     compiled = task is not None and (wrapped is None or base is not None)
     # An environment of its own around the same world: the learner may discount where the user does not.
@@ -486,6 +487,7 @@ def preset_settings(
     gamma: float = 1.0,
     deterministic: bool = True,
     steps: int = DEEP_STEPS,
+    mode: str = "scratch",
 ) -> QSettings | LDQNSettings:
     """Return the settings of a preset for `"table"` or `"network"`, with `changes` in place of what it says.
 
@@ -500,7 +502,7 @@ def preset_settings(
     else:
         if preset not in DEEP_PRESETS:
             raise UnknownNameError("preset for networks", preset, DEEP_PRESETS)
-        settings = DEEP_PRESETS[preset](task, gamma, method, steps)
+        settings = DEEP_PRESETS[preset](task, gamma, method, steps, mode)
     return replace(settings, **{name: _setting(settings, name, value) for name, value in (changes or {}).items()})
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from letitcook.choice import Candidate, Tolerance, choose
 from letitcook.cli.evaluate import TrustOption, env_of
-from letitcook.cli.options import JsonOption, SeedOption, out, print_json
+from letitcook.cli.options import JsonOption, SeedOption, ToleranceOption, out, print_json
 from letitcook.errors import SettingError
 from letitcook.evaluate import Evaluation, check_episodes
 from letitcook.evaluate import evaluate as evaluate_policy
@@ -27,10 +27,7 @@ from letitcook.waiting import WaitingEnv
 
 def front(
     run_dir: Annotated[Path, typer.Argument(help="A folder that train or wrap wrote", metavar="RUN_DIR")],
-    tolerance: Annotated[
-        float,
-        typer.Option(help="Mean task return that you would give for fewer queries"),
-    ] = 0.0,
+    tolerance: ToleranceOption = "0",
     episodes: Annotated[int, typer.Option(help="Episodes that each policy plays, the same for all")] = 100,
     seed: SeedOption = 0,
     out_dir: Annotated[
@@ -69,7 +66,7 @@ def front(
         return
     out.print(_table(facts, members.index(chosen), episodes))
     name = "the base itself" if chosen.trade_off is None else f"log10 λ = {chosen.trade_off:.2f}"
-    out.print(f"chosen: {name}, fewest queries without losing more than {tolerance} (* in the table)", highlight=False)
+    out.print(f"* {name}: fewest queries with no measurable loss beyond {tolerance}", highlight=False)
     if out_dir is not None:
         out.print(f"saved in {out_dir}; see: letitcook evaluate {out_dir}", highlight=False)
 

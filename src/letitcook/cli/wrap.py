@@ -98,9 +98,7 @@ def wrap(
     for line in () if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
     if ended and learned.choice is not None and learned.choice["base_itself"]:
-        out.print(
-            "  nothing that was learned is as good as the policy: the result asks it at every step", highlight=False
-        )
+        out.print("  nothing learned is as good as the policy itself: it is asked at every step", highlight=False)
     rate = short(learned.steps / learned.seconds)
     out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
     then = f"see: letitcook evaluate {out_dir}" if ended else "stopped; go on with the same command and --resume"

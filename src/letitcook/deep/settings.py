@@ -71,6 +71,8 @@ class LDQNSettings:
     is in units of a typical step's reward. None is one lexicographic policy."""
     adapt: bool = False
     """Whether observations and rewards are brought to a common scale, measured in the first steps."""
+    survival: bool = False
+    """Whether an episode that reaches its time limit counts as alive for ever, where being alive is paid (`adapt`)."""
     waves: int = 0
     """Random Fourier features beside the observation."""
     longest_repeat: int = 0
@@ -175,8 +177,13 @@ update in 10 gradient steps makes CartPole's values grow to 10^7 and more, and t
 """
 
 
-def _paper(task: str | None, gamma: float, method: str, steps: int) -> LDQNSettings:
-    return replace(PAPER.get(task or "", LDQNSettings()), gamma=gamma)
+PAPER_WRAPPED: dict[str, dict[str, Any]] = {"cartpole": {"double_q": True}}
+"""What is otherwise around a base policy; docs/fidelity.md says why."""
+
+
+def _paper(task: str | None, gamma: float, method: str, steps: int, mode: str) -> LDQNSettings:
+    wrapped = PAPER_WRAPPED.get(task or "", {}) if mode == "wrap" else {}
+    return replace(PAPER.get(task or "", LDQNSettings()), gamma=gamma, **wrapped)
 
 
 BEST = LDQNSettings(
@@ -203,7 +210,7 @@ BEST = LDQNSettings(
 """One setting for all tasks."""
 
 
-def _best(task: str | None, gamma: float, method: str, steps: int) -> LDQNSettings:
+def _best(task: str | None, gamma: float, method: str, steps: int, mode: str) -> LDQNSettings:
     trade_offs = BEST.trade_offs if method == "lexicographic" else None
     gamma = gamma if gamma < 1.0 else BEST.gamma
     explored = min(BEST.epsilon_steps, max(1, steps // 5))
@@ -211,4 +218,4 @@ def _best(task: str | None, gamma: float, method: str, steps: int) -> LDQNSettin
 
 
 PRESETS = {"paper": _paper, "best": _best}
-"""Settings by name, given the task (if it is one of the paper's), the discount, the method and the steps of the run."""
+"""Settings by name, given the task (if it is one of the paper's), the discount, the method, the steps and the mode."""

@@ -80,7 +80,8 @@ class Run:
         0.5
         """
         kind = "table" if task_named(self.row.task).finite else "network"
-        made = preset_settings(kind, self.preset, self.row.task, self.row.method, dict(self.changes), steps=self.steps)
+        row, changes = self.row, dict(self.changes)
+        made = preset_settings(kind, self.preset, row.task, row.method, changes, steps=self.steps, mode=row.mode)
         return dict(files.as_plain(asdict(made)))
 
 
