@@ -63,11 +63,11 @@ class Show(Protocol):
 
 
 @contextmanager
-def training_line(steps: int, enabled: bool = True, begun: int = 0, using: str = "") -> Iterator[Show]:
+def training_line(steps: int, enabled: bool = True, begun: int = 0, using: str = "training") -> Iterator[Show]:
     """Show a run under way: what it learns with, a bar, its rate, current and best length/queries, time left."""
     console = Console(stderr=True)
     bar = Progress(
-        TextColumn(f"[bold]training[/]{f' ({using})' if using else ''}"),
+        TextColumn(f"[bold]{using}"),
         BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f}%"),
         Rate("steps"),

@@ -349,7 +349,7 @@ def run_until_stopped(training: Training, steps: int, keep: Path) -> bool:
 def shown(training: Training, steps: int, progress: bool, keep: Path | None) -> Iterator[Point]:
     """Train with a progress line; if the world gives something that is not a number, `keep` what was good so far."""
     try:
-        using = f"{training.about['policy']}s" if "policy" in training.about else ""
+        using = {"table": "tables", "network": "networks"}.get(training.about.get("policy", ""), "training")
         with training_line(steps, progress, training.learner.steps, using) as show:
             for point in training.run(steps):
                 show(point.step, point, training.best or point)
