@@ -81,7 +81,6 @@ class Rules(NamedTuple):
     sub_waits: int
     conditioned: bool
     adapt: bool
-    survival: bool
     longest_repeat: int
     act_by_target: bool
     learning_rate_end: float
@@ -188,7 +187,6 @@ def new_learner(
             sub_waits=int(settings.sub_waits),
             conditioned=conditioned,
             adapt=bool(settings.adapt),
-            survival=bool(settings.survival),
             longest_repeat=int(settings.longest_repeat),
             act_by_target=bool(settings.act_by_target),
             learning_rate_end=float(settings.learning_rate_end),
@@ -344,10 +342,7 @@ def learn(learner: Learner, steps: int) -> None:
     while done < steps:
         t = learner.counters[GRADIENT_STEPS]
         block = min(room.y.shape[1] // size, steps - done, rules.target_interval - t % rules.target_interval)
-        # Without the reward for being alive, a value of 0 is to stay alive for ever.
-        survived = rules.survival and learner.measures.worth[ALIVE] > 0.0
-        goes_on = rules.bootstrap_on_truncation and not survived
-        draw(learner.replay, room.batch, block * size, goes_on, learner.rng)
+        draw(learner.replay, room.batch, block * size, rules.bootstrap_on_truncation, learner.rng)
         write_inputs(learner, block * size)
         targets(learner, block * size)
         done_share = min(1.0, learner.counters[STEPS] / rules.learning_rate_steps)

@@ -71,8 +71,6 @@ class LDQNSettings:
     is in units of a typical step's reward. None is one lexicographic policy."""
     adapt: bool = False
     """Whether observations and rewards are brought to a common scale, measured in the first steps."""
-    survival: bool = False
-    """Whether an episode that reaches its time limit counts as alive for ever, where being alive is paid (`adapt`)."""
     waves: int = 0
     """Random Fourier features beside the observation."""
     longest_repeat: int = 0
