@@ -23,6 +23,7 @@ FLOORS = [
     ["evaluate", "files", "choice"],
     ["runs", "origin", "savings"],
     ["tracking", "export"],
+    ["training"],
     ["train"],
     ["experiments"],
     ["report"],

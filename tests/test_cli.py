@@ -16,7 +16,7 @@ from letitcook import cli
 from letitcook.experiments import sweep as sweeps
 from letitcook.experiments import work
 from letitcook.experiments.work import Finished
-from letitcook.train import Training
+from letitcook.training import Training
 
 
 @pytest.fixture

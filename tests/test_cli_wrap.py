@@ -16,7 +16,7 @@ from gymnasium import spaces
 from letitcook import cli, load
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.origin import Origin, env_arguments, fingerprint, read_action
-from letitcook.train import Training
+from letitcook.training import Training
 
 CODE = """
 from pathlib import Path

@@ -17,7 +17,8 @@ from letitcook.finite.tables import enumerate_env
 from letitcook.lexicographic import Objective
 from letitcook.totals import Totals
 from letitcook.tracking import scalars
-from letitcook.train import Training, begin
+from letitcook.train import begin
+from letitcook.training import Training
 from test_network import layers
 
 

@@ -13,7 +13,8 @@ from gymnasium import spaces
 from letitcook import WaitingEnv, evaluate, learn, load, make, plan, wrap
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import NotFiniteError, SettingError, UnknownNameError
-from letitcook.train import Training, begin, decisions_of, objective_of, run_until_stopped
+from letitcook.train import begin, decisions_of, objective_of, run_until_stopped
+from letitcook.training import Training
 
 
 class Scripted:

@@ -18,7 +18,8 @@ from letitcook.experiments.suites import Row, Run
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.tables import Tables, enumerate_env
 from letitcook.runs import from_files
-from letitcook.train import Training, begin, begin_tables, decisions_of, objective_of
+from letitcook.train import begin, begin_tables, decisions_of, objective_of
+from letitcook.training import Training
 from letitcook.waiting import WaitingEnv, horizon_of
 from letitcook.wmdp import Decisions
 from letitcook.wrapping import make, wrap
