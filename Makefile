@@ -33,7 +33,7 @@ test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overc
 
 # The documentation as a site, in site/; no warnings, and no page may load anything from elsewhere.
 docs: .venv-docs/.installed-docs
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 	! grep -rlE '<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//' site --include=*.html
 
 test-overcooked: .venv-overcooked/.installed-overcooked
