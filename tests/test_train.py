@@ -30,7 +30,7 @@ class Scripted:
         task, queries = self.results[(self.steps - 1) // 10 - 1]
         return np.array([[task, -task, queries, 0.0]] * episodes)
 
-    def play(self, policy: int, episodes: int, seed: int) -> np.ndarray:
+    def play(self, policy: int, episodes: int, seed: int, apart: bool = False) -> np.ndarray:
         return np.zeros((episodes, 4))
 
     def policy(self) -> int:

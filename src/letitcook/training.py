@@ -156,10 +156,12 @@ class Training:
         return Candidate(self.learner.steps if step is None else step, z, policy, rows)
 
     def _played(self, policy: Any, episodes: int, seed: int, apart: bool = False) -> NDArray[np.float64]:
-        self.evaluation_episodes += episodes
         if policy is None:
-            return self.learner.greedy_episodes(episodes, seed)
-        return self.learner.play(policy, episodes, seed, apart) if apart else self.learner.play(policy, episodes, seed)
+            rows = self.learner.greedy_episodes(episodes, seed)
+        else:
+            rows = self.learner.play(policy, episodes, seed, apart)
+        self.evaluation_episodes += len(rows)
+        return rows
 
     def _choose(self) -> None:
         """Settle on one of the candidates; around a base policy, asking it at every step is one of them."""

@@ -91,7 +91,7 @@ def train(
     lam: LambdaOption = None,
     mode: ModeOption = "scratch",
     seed: SeedOption = 0,
-    steps: Annotated[int | None, typer.Option(help="Primitive steps; the paper's if not given")] = None,
+    steps: Annotated[int | None, typer.Option(help="Primitive steps; the paper's or the preset's if not given")] = None,
     preset: Annotated[str, typer.Option(help="paper, or best: beyond the paper")] = "paper",
     durations: DurationsOption = None,
     base_dir: Annotated[
@@ -113,7 +113,8 @@ def train(
 
     Example: letitcook train cook --preset best --steps 1000000 --out my-run
     """
-    run = Run(Row(task, mode, method, lam), seed, check_steps(default_steps(task) if steps is None else steps), preset)
+    goal = check_steps(default_steps(task, preset) if steps is None else steps)
+    run = Run(Row(task, mode, method, lam), seed, goal, preset)
     folder = out_dir or free_folder(Path(run.id.replace("/", "-") + "-stopped"))
     stopped = _stopped_run(out_dir) if resume else None
     if stopped is None and out_dir is not None:
@@ -144,6 +145,7 @@ def train(
         "base_queries": learned.fresh.base_queries,
         "best_step": learned.best.step,
         "steps": learned.steps,
+        "evaluation_episodes": learned.evaluation_episodes,
         "seconds": learned.seconds,
         "steps_per_second": learned.steps / learned.seconds,
         "out": str(folder) if out_dir is not None or not ended else None,
@@ -156,7 +158,8 @@ def train(
         best = work.exact(run.row)
         out.print(f"  exact optimum {best.length:g}/{'any' if best.queries is None else f'{best.queries:g}'}")
     rate = short(learned.steps / learned.seconds)
-    out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
+    played = f"{learned.evaluation_episodes:,} evaluation episodes"
+    out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s), {played}", highlight=False)
     if not ended:
         out.print(f"  stopped; go on with: letitcook train {task} ... --out {folder} --resume", highlight=False)
     elif out_dir is not None:

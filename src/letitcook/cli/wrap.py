@@ -88,6 +88,8 @@ def wrap(
             "finished": ended,
             "best_step": learned.best.step,
             "steps": learned.steps,
+            "evaluation_episodes": learned.evaluation_episodes,
+            "choice": learned.choice,
             "seconds": learned.seconds,
             "out": str(out_dir),
             "savings": None if savings is None else savings.summary(cost),
@@ -100,6 +102,7 @@ def wrap(
     if ended and learned.choice is not None and learned.choice["base_itself"]:
         out.print("  nothing learned is as good as the policy itself: it is asked at every step", highlight=False)
     rate = short(learned.steps / learned.seconds)
-    out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s)", highlight=False)
+    played = f"{learned.evaluation_episodes:,} evaluation episodes"
+    out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s), {played}", highlight=False)
     then = f"see: letitcook evaluate {out_dir}" if ended else "stopped; go on with the same command and --resume"
     out.print(f"  saved in {out_dir}; {then}", highlight=False)

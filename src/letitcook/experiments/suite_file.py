@@ -190,7 +190,7 @@ class _Block:
             variant = self.own["name"] if self.where and "name" in self.own else _variant(changes)
             if len(variant) > MAX_NAME:
                 raise self.source.error(self.where, f"{variant} is too long; use a [[rows]] block with a name")
-            steps = self.get("steps") or default_steps(task)
+            steps = self.get("steps") or default_steps(task, self.get("preset"))
             for mode, method, lam in self.combinations():
                 row = Row(task, mode, method, lam, variant)
                 runs = [Run(row, seed, steps, self.get("preset"), changes) for seed in self.get("seeds")]

@@ -119,9 +119,15 @@ def paper_rows() -> dict[Row, PaperRow]:
     return rows
 
 
-def default_steps(task: str) -> int:
-    """Return the paper's primitive steps of a run."""
-    return FINITE_STEPS if task_named(task).finite else DEEP_STEPS
+def default_steps(task: str, preset: str = "paper") -> int:
+    """Return the primitive steps of a run: the paper's, or those of preset `best` with networks.
+
+    >>> default_steps("cook"), default_steps("pong"), default_steps("pong", "best")
+    (10000000, 1000000, 200000)
+    """
+    if task_named(task).finite:
+        return FINITE_STEPS
+    return BEST_STEPS if preset == "best" else DEEP_STEPS
 
 
 def base_of(run: Run) -> Run | None:
