@@ -19,24 +19,6 @@ from letitcook.experiments.work import Finished
 from letitcook.training import Training
 
 
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Run the command line in this process; returns exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["letitcook", *arguments])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
 def as_json(result: tuple[int, str, str]) -> dict[str, Any]:
     code, out, err = result
     assert code == 0, err

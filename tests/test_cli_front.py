@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from letitcook import cli, learn, load, make
+from letitcook import learn, load, make
 from letitcook.choice import front
 from letitcook.train import begin
 
@@ -21,20 +21,6 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
     training.every, training.episodes, training.looks, training.fresh_episodes = 1_000, 6, (6, 6), 10
     list(training.run(4_000))
     return training.result().save(tmp_path_factory.mktemp("front") / "run")
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["letitcook", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(stopped.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 def test_a_run_keeps_the_policies_that_no_other_one_beats(family: Path) -> None:

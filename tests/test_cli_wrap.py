@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from letitcook import cli, load
+from letitcook import load
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.origin import Origin, env_arguments, fingerprint, read_action
 from letitcook.training import Training
@@ -58,25 +58,16 @@ WRAP = ("--env", "MountainCar-v0", "--policy", "my_code:push", "--wait", "1", "-
 QUICK = (*WRAP, "--env-arg", "max_episode_steps=40", "--episodes", "3")
 
 
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Run the command line in this process, in a folder with `my_code.py`; returns exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "my_code", raising=False)
+@pytest.fixture(name="call")
+def call_beside_my_code(call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Run the command line in a folder with `my_code.py`, which every call loads anew."""
     (tmp_path / "my_code.py").write_text(CODE)
     importlib.invalidate_caches()
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.delitem(sys.modules, "my_code", raising=False)
-        monkeypatch.setattr(sys, "argv", ["letitcook", *arguments])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
+        sys.modules.pop("my_code", None)
+        result: tuple[int, str, str] = call(*arguments)
+        return result
 
     yield run
     sys.modules.pop("my_code", None)
