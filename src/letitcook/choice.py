@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from letitcook.errors import SettingError
 
@@ -118,12 +117,14 @@ def worse(a: NDArray[np.float64], b: NDArray[np.float64], tolerance: float, leve
     >>> worse(b - 5.0, b, 0.0, 0.05), worse(b - 5.0, b, 6.0, 0.05), worse(b, b, 0.0, 0.05)
     (True, False, False)
     """
+    from scipy.special import stdtr  # Student's t; loaded only where it is needed
+
     difference = a - b + tolerance
     spread = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
     mean = float(difference.mean())
     if spread <= 1e-12 * max(1.0, abs(mean)):
         return mean < -1e-9 * max(1.0, float(np.abs(b).max()))
-    return bool(stats.t.cdf(mean / (spread / math.sqrt(len(difference))), len(difference) - 1) < level)
+    return bool(stdtr(len(difference) - 1, mean / (spread / math.sqrt(len(difference)))) < level)
 
 
 def front(candidates: Sequence[Candidate]) -> list[Candidate]:
