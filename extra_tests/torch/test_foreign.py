@@ -23,6 +23,7 @@ from letitcook import wrap
 from letitcook.added_wait import AddedWait
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError, UnknownNameError
 from letitcook.foreign import as_policy, named_policy, sb3_zip
+from test_added_wait import no_force
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 torch.set_num_threads(1)
@@ -456,14 +457,6 @@ def test_a_model_and_a_module_need_not_know_an_added_wait() -> None:
     four.reset(seed=0)
     with pytest.raises(SpaceError, match="gives 4 values, and this environment has 3 actions"):
         four.step(0)
-
-
-def no_force(cartpole: Any) -> Any:
-    force, cartpole.force_mag = cartpole.force_mag, 0.0
-    try:
-        return cartpole.step(0)
-    finally:
-        cartpole.force_mag = force
 
 
 def test_modules_that_are_no_policies() -> None:

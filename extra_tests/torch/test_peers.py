@@ -14,16 +14,9 @@ from letitcook.added_wait import AddedWait
 from letitcook.foreign import as_policy
 from letitcook.waiting_vector import WaitingVectorEnv, play
 from letitcook.wrapping import wrap
+from test_added_wait import no_force
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-
-
-def no_force(cartpole):
-    force, cartpole.force_mag = cartpole.force_mag, 0.0
-    try:
-        return cartpole.step(0)
-    finally:
-        cartpole.force_mag = force
 
 
 def mountain_car():

@@ -13,6 +13,7 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from letitcook.errors import SettingError, SpaceError, UnknownNameError
+from letitcook.waiting import action_names
 
 Step = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
 """What `step` returns: observation, reward, terminated, truncated, info."""
@@ -52,7 +53,7 @@ class AddedWait(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
         gym.Wrapper.__init__(self, env)
         n, start = int(space.n), int(space.start)
         self.action_space = spaces.Discrete(n + 1, start=start)
-        self.action_names = (*_names(env, space), "wait")
+        self.action_names = (*action_names(env, space), "wait")
         self._passive = passive
         self._first = start
         self._wait = start + n
@@ -152,10 +153,3 @@ def _stepping(inside: Any, passive: str | Callable[[Any], Step]) -> Iterator[Non
         yield
     finally:
         restore()
-
-
-def _names(env: gym.Env[Any, Any], space: spaces.Discrete) -> tuple[str, ...]:
-    names = env.get_wrapper_attr("action_names") if env.has_wrapper_attr("action_names") else None
-    if names is not None and len(names) == space.n:
-        return tuple(names)
-    return tuple(f"action {space.start + i}" for i in range(int(space.n)))

@@ -74,6 +74,11 @@ class Evaluation:
         return sum(elapsed for _, elapsed in self._waits()) / sum(episode.length for episode in self.episodes)
 
     @property
+    def waits_said(self) -> str:
+        """The same by duration, for people; empty if there were no waits."""
+        return ", ".join(f"{100 * share:.0f}% in waits of {d}" for d, share in self.wait_share.items() if share > 0)
+
+    @property
     def longest_wait(self) -> int:
         """Steps of the longest wait: the longest time for which nothing was sensed. 0 if there was none."""
         return max((elapsed for _, elapsed in self._waits()), default=0)
@@ -140,8 +145,14 @@ def check_episodes(episodes: int, seed: int) -> None:
     """Say what is wrong with a number of episodes or the seed of an evaluation."""
     if episodes < 1:
         raise SettingError(f"episodes = {episodes} is not allowed; play at least 1")
+    check_seed(seed)
+
+
+def check_seed(seed: int) -> int:
+    """Return a seed, or say what is wrong with it."""
     if seed < 0:
         raise SettingError(f"seed = {seed} is not allowed; give a whole number of at least 0")
+    return seed
 
 
 def evaluate(

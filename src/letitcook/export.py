@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from letitcook import files
 from letitcook.deep.inputs import Inputs
+from letitcook.deep.network import layers
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import OutputError, SettingError, SpaceError
 from letitcook.finite.policy import TablePolicy
@@ -187,13 +188,10 @@ def _network_nodes(
     constants: dict[str, NDArray[np.float32]],
 ) -> list[Any]:
     """Return the layers of network `k`, from its input `seen` to `q{k}`; its weights are added to the constants."""
-    nodes, below, at, last = [], seen, 0, len(sizes) - 2
-    for layer in range(last + 1):
-        n_in, n_out = sizes[layer], sizes[layer + 1]
+    nodes, below, last = [], seen, len(sizes) - 2
+    for layer, (weights, bias) in enumerate(layers(parameters, sizes)):
         name = f"{k}.{layer}"
-        constants[f"w{name}"] = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
-        constants[f"b{name}"] = parameters[at + n_in * n_out : at + n_in * n_out + n_out]
-        at += n_in * n_out + n_out
+        constants[f"w{name}"], constants[f"b{name}"] = weights, bias
         out = f"q{k}" if layer == last else f"z{name}"
         nodes.append(helper.make_node("Gemm", [below, f"w{name}", f"b{name}"], [out], transB=1))
         if layer < last:

@@ -143,7 +143,6 @@ class Savings:
         asked = "measured" if per_query is None else "given"
         word = "saved" if saved >= 0 else "lost"
         cost = duration(self.seconds_per_query if per_query is None else per_query)
-        shares = ", ".join(f"{100 * v:.0f}% in waits of {d}" for d, v in wrapper.wait_share.items() if v > 0)
         return [
             _row("", "base alone", "wrapper", f"means of {len(wrapper.episodes)} episodes, 95% intervals"),
             _row(
@@ -166,7 +165,7 @@ class Savings:
                 duration(wrapped),
                 f"{duration(abs(saved))} {word} an episode, at {cost} a base query ({asked})",
             ),
-            f"  {'waiting':<18}{shares or 'no waiting at all'}; longest wait {wrapper.longest_wait} steps",
+            f"  {'waiting':<18}{wrapper.waits_said or 'no waiting at all'}; longest wait {wrapper.longest_wait} steps",
         ]
 
 

@@ -18,6 +18,7 @@ from letitcook.deep.settings import PRESETS as DEEP_PRESETS
 from letitcook.deep.settings import LDQNSettings
 from letitcook.envs import Task, task_of
 from letitcook.errors import NotFiniteError, SettingError, UnknownNameError
+from letitcook.evaluate import check_seed
 from letitcook.finite.q_learning import QLearner
 from letitcook.finite.settings import PRESETS as FINITE_PRESETS
 from letitcook.finite.settings import QSettings
@@ -156,7 +157,7 @@ def begin(
     networks may depend on the number of steps that it is to have.
     """
     if isinstance(waiting_env, WaitingVectorEnv):
-        return _begin_vector(waiting_env, method, lam, seed, preset or "best", changes, steps)
+        return begin_networks(waiting_env, method, lam, seed, preset or "best", changes, steps)
     env = waiting_env_of(waiting_env)
     if preset is None:
         preset = "best" if task_of(env) is None else "paper"
@@ -171,7 +172,7 @@ def begin(
         training = begin_networks(env, method, lam, seed, preset, changes, steps)
     training.steps = check_steps(training.steps if steps is None else steps)
     task = task_of(env)
-    mode = "wrap" if isinstance(env.env, BasePolicyEnv) else "scratch"
+    mode = "scratch" if _base_of(env) is None else "wrap"
     training.about.update(task=None if task is None else task.name, mode=mode)
     return training
 
@@ -197,7 +198,7 @@ def begin_tables(
 
 
 def begin_networks(
-    env: WaitingEnv,
+    env: WaitingEnv | WaitingVectorEnv,
     method: str,
     lam: float | None,
     seed: int,
@@ -206,41 +207,32 @@ def begin_networks(
     steps: int | None = None,
 ) -> Training:
     """Make a run with networks ready: in the compiled loop if it knows the task, else in Python."""
-    task, wrapped = task_of(env), env.env if isinstance(env.env, BasePolicyEnv) else None
-    base = wrapped.base if wrapped is not None and isinstance(wrapped.base, NetworkPolicy) else None
+    task, asked = (None, env.base) if isinstance(env, WaitingVectorEnv) else (task_of(env), _base_of(env))
+    base = asked if isinstance(asked, NetworkPolicy) else None
     objective, decisions = objective_of(method, lam), decisions_of(method, env.decisions)
-    goal = (BEST_STEPS if preset == "best" else DEEP_STEPS) if steps is None else steps
+    goal = check_steps((BEST_STEPS if preset == "best" else DEEP_STEPS) if steps is None else steps)
     name = None if task is None else task.name
-    mode = "scratch" if wrapped is None else "wrap"
+    mode = "scratch" if asked is None else "wrap"
     settings = preset_settings("network", preset, name, method, changes, env.gamma, steps=goal, mode=mode)
     assert isinstance(settings, LDQNSettings)
-    compiled = task is not None and (wrapped is None or base is not None)
-    # An environment of its own around the same world: the learner may discount where the user does not.
-    own = env.with_discount(settings.gamma, settings.sub_waits > 0)
-    world: Task | WaitingEnv = task if compiled and task is not None else own
+    compiled = task is not None and (asked is None or base is not None)
+    world: Task | WaitingEnv | WaitingVectorEnv
+    if compiled and task is not None:
+        world = task
+    # Else an environment of its own around the same world: the learner may discount where the user does not.
+    elif isinstance(env, WaitingVectorEnv):
+        world = env.with_discount(settings.gamma)
+    else:
+        world = env.with_discount(settings.gamma, settings.sub_waits > 0)
     learner = LDQN(world, decisions, objective, settings, check_seed(seed), base if compiled else None)
     about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
+    about.update(task=name, mode=mode)
     return _protocol(Training(learner, objective, seed, about, base, steps=goal), settings, compiled)
 
 
-def _begin_vector(
-    env: WaitingVectorEnv,
-    method: str,
-    lam: float | None,
-    seed: int,
-    preset: str,
-    changes: Mapping[str, Any] | None,
-    steps: int | None,
-) -> Training:
-    """Make a run with networks ready in a vector environment."""
-    objective, decisions = objective_of(method, lam), decisions_of(method, env.decisions)
-    goal = check_steps(BEST_STEPS if steps is None else steps)
-    settings = preset_settings("network", preset, None, method, changes, env.gamma, steps=goal)
-    assert isinstance(settings, LDQNSettings)
-    learner = LDQN(env.with_discount(settings.gamma), decisions, objective, settings, check_seed(seed))
-    about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
-    about.update(task=None, mode="scratch" if env.base is None else "wrap")
-    return _protocol(Training(learner, objective, seed, about, steps=goal), settings, compiled=False)
+def _base_of(env: WaitingEnv) -> Any:
+    """Return the base policy that is wrapped, None if there is none."""
+    return env.env.base if isinstance(env.env, BasePolicyEnv) else None
 
 
 def _protocol(training: Training, settings: LDQNSettings, compiled: bool) -> Training:
@@ -289,13 +281,6 @@ def _setting(settings: QSettings | LDQNSettings, name: str, value: Any) -> Any:
         return converted(value, types[name])
     except TypeError:
         raise SettingError(f"{name} = {value!r} is of the wrong type; give {said(types[name])}") from None
-
-
-def check_seed(seed: int) -> int:
-    """Return a seed, or say what is wrong with it."""
-    if seed < 0:
-        raise SettingError(f"seed = {seed} is not allowed; give a whole number of at least 0")
-    return seed
 
 
 def _about(

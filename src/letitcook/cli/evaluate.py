@@ -90,6 +90,6 @@ def _lines(result: Evaluation) -> list[str]:
         f"  {name.replace('_', ' '):<13}{facts[name]:8.2f} ± {facts[f'{name}_sd']:.2f}"
         for name in ("length", "queries", "task_return")
     ]
-    waits = ", ".join(f"{100 * v:.0f}% in waits of {d}" for d, v in result.wait_share.items() if v > 0)
+    waits = result.waits_said
     longest = f"; longest wait {result.longest_wait} steps" if waits else ""
     return [*lines, f"  {'time':<13}{waits or 'no waiting at all'}{longest}"]

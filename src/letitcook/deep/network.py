@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,20 @@ def initial_parameters(sizes: Sequence[int], K: int, generator: np.random.Genera
     bound = np.concatenate([np.full(i * o + o, 1 / math.sqrt(i)) for i, o in pairwise(sizes)])
     drawn: Matrix = (generator.uniform(-1.0, 1.0, (K, len(bound))) * bound).astype(np.float32)
     return drawn
+
+
+def layers(parameters: NDArray[Any], sizes: Sequence[int]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Cut one network's parameters into the weights `(out, in)` and biases of its layers.
+
+    >>> [weights.shape for weights, _ in layers(np.zeros(parameter_count((4, 8, 2))), (4, 8, 2))]
+    [(8, 4), (2, 8)]
+    """
+    cut, at = [], 0
+    for n_in, n_out in pairwise(sizes):
+        middle, end = at + n_in * n_out, at + n_in * n_out + n_out
+        cut.append((parameters[at:middle].reshape(n_out, n_in), parameters[middle:end]))
+        at = end
+    return cut
 
 
 def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:

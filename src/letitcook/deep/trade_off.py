@@ -8,12 +8,12 @@ within a tolerance of the best one.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.deep.network import layers
 from letitcook.kernels import compiled, random_below, random_float
 
 BINS = 8
@@ -86,7 +86,7 @@ def policy_network(
     into the last layer's weights.
     """
     lam = 10.0**z
-    first, second = (_layers(row.astype(np.float64), sizes) for row in networks)
+    first, second = (layers(row.astype(np.float64), sizes) for row in networks)
     parts: list[NDArray[np.float64]] = []
     last = len(sizes) - 2
     for layer, ((w0, b0), (w1, b1)) in enumerate(zip(first, second, strict=True)):
@@ -101,13 +101,3 @@ def policy_network(
             weights = np.vstack([w0, w1]) if layer == 0 else np.block([[w0, nothing], [nothing, w1]])
             parts += [weights.ravel(), b0, b1]
     return np.concatenate(parts)[None].astype(np.float32), (sizes[0] - 1, *(2 * w for w in sizes[1:-1]), sizes[-1])
-
-
-def _layers(row: NDArray[np.float64], sizes: list[int]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Cut a network's parameters into weights `(out, in)` and biases."""
-    layers, at = [], 0
-    for n_in, n_out in pairwise(sizes):
-        weights = row[at : at + n_in * n_out].reshape(n_out, n_in)
-        layers.append((weights, row[at + n_in * n_out : at + n_in * n_out + n_out]))
-        at += n_in * n_out + n_out
-    return layers

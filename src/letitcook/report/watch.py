@@ -22,11 +22,11 @@ from rich.text import Text
 
 from letitcook.envs import task_named
 from letitcook.errors import SettingError
+from letitcook.evaluate import check_seed
 from letitcook.files import write_file
 from letitcook.report.episodes import Query, Trace, trace
 from letitcook.report.text_worlds import text_world
 from letitcook.runs import Learned
-from letitcook.train import check_seed
 
 ACT, WAIT, WORK = "#4c78a8", "#f2b134", "#59a14f"
 INK, FAINT, EMPTY, PAPER = "#333333", "#8a8a86", "#e6e4df", "#fbfaf7"
