@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from letitcook.choice import Candidate, Tolerance, choose, front, promising, worse
+from letitcook.choice import (
+    SETTLED,
+    Candidate,
+    Tolerance,
+    choose,
+    choose_best,
+    front,
+    leading,
+    met,
+    pick,
+    promising,
+    worse,
+)
 from letitcook.errors import SettingError
 
 LOOKS = (50, 50, 100, 200)
@@ -85,7 +97,7 @@ def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept()
     left = promising([*hopeless, *good], most=5)
     assert [c in left for c in hopeless] == [True] + [False] * 8  # the first is on the front
     assert sorted(c.queries for c in left)[1:6] == [30, 31, 32, 33, 34]
-    assert len(left) <= 1 + 5 + 8
+    assert len(left) <= 1 + 5 + 16
     assert [c.queries for c in front(left)] == [1, 30]
 
 
@@ -93,3 +105,40 @@ def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept()
 def test_tolerances_that_make_no_sense_are_refused(text):
     with pytest.raises(SettingError, match="tolerance"):
         Tolerance.read(text)
+
+
+def scripted(task_return, queries, step=1):
+    return Candidate(step, 0.0, (task_return, queries), np.array([[task_return, 0.0, queries]] * 5))
+
+
+def test_most_trade_offs_are_met_where_a_loss_begins():
+    asked = []
+
+    def meet(z):
+        asked.append(z)
+        return scripted(100.0 if z < 0.6 else 90.0, 50.0 - z)
+
+    new = met(meet, (-3.0, 3.0), [])
+    assert asked[:7] == [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+    assert asked[7:] == [0.5, 0.75, 0.625]
+    assert pick(new).queries == 49.5
+    # What is known from before sets the standard: then nothing passes, and there is no gap to look into.
+    asked.clear()
+    met(meet, (-3.0, 3.0), [scripted(101.0, 60.0)])
+    assert len(asked) == 7
+
+
+def test_of_many_equals_some_with_few_and_some_with_many_queries_become_the_reference():
+    equal = [scripted(200.0, q) for q in range(40)]
+    chosen = [c.queries for c in leading([*equal, scripted(199.0, 0.0)])]
+    assert len(chosen) == SETTLED[0]
+    assert (chosen[0], chosen[-1]) == (0, 39)
+    assert [c.queries for c in leading([scripted(199.0, 3.0), scripted(200.0, 7.0)])] == [7, 3]
+    assert [c.queries for c in leading([scripted(199.0, 3.0), scripted(200.0, 7.0)], price=1.0)] == [3, 7]
+
+
+def test_a_single_objective_takes_the_best_mean():
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (0.5, 10), (3.0, 5))]
+    assert choose_best(candidates, bandit.play, LOOKS, price=0.0).candidate.queries == 90
+    assert choose_best(candidates, bandit.play, LOOKS, price=0.1).candidate.queries == 10

@@ -33,11 +33,10 @@ class Scripted:
     def play(self, policy: int, episodes: int, seed: int, apart: bool = False) -> np.ndarray:
         return np.zeros((episodes, 4))
 
-    def policy(self) -> int:
+    def policy(self, z: float | None = None) -> int:
         return self.steps
 
-    def family(self) -> list[tuple[float, int]]:
-        return []
+    trade_offs = None
 
 
 RESULTS = ((-40.0, 30.0), (-33.0, 29.0), (-33.0, 25.0), (-33.0, 25.0), (-34.0, 3.0))

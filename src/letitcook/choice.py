@@ -3,15 +3,17 @@
 A run with networks leaves many candidates: every evaluation offers policies of several trade-offs. Few episodes cannot
 tell a good one from a lucky one, and many episodes for all of them would cost more than the training. So:
 
-    1. all candidates live the same few screening episodes, while they are trained;
-    2. the reference is the candidate with the best mean return; the best of the screening settle that on more episodes;
+    1. all candidates live the same few screening episodes, while they are trained: policies of trade-offs that are
+       spread evenly, and of some between the last that loses nothing and the first that does;
+    2. the reference is the candidate with the best mean return; the best of the screening settle that on more and
+       more episodes, from which ever fewer go on;
     3. from the fewest queries on, each candidate that is not measurably worse on the screening episodes meets the
        reference on common episodes, in looks of growing size. At each look a paired one-sided t-test asks whether it
        loses more than the tolerance. The first that passes all looks is chosen.
 
-The test is the wrong way round for a statement that nothing is lost: it can only fail to find a loss. So its level is
-high. A policy that loses nothing is then ruled out in up to a third of the cases, and another one takes its place; one
-that loses something passes only if that is too little to be seen in all the episodes.
+The test is the wrong way round for a statement that nothing is lost: it can only fail to find a loss. So it is asked at
+every look anew. A policy that loses nothing is then ruled out in up to a quarter of the cases, and another one takes
+its place; one that loses something passes only if that is too little to be seen in all the episodes.
 
 Common episodes mean common seeds: both policies meet the same chances, so that their difference is measured much better
 than each of them. The reference itself ends the search: if no policy with fewer queries passes, it is the choice.
@@ -34,10 +36,12 @@ Rows = NDArray[np.float64]
 Play = Callable[[Any, int, int], Rows]
 """Plays a policy: `play(policy, look, episodes)`; the same look means the same chances."""
 
-LEVEL = 0.1
+LEVEL = 0.05
 """Chance of ruling out a policy that loses nothing, at each look."""
-SETTLED = (8, 3)
-"""How many candidates for the reference are left after the screening, and after the first look."""
+SETTLED = (16, 8, 4)
+"""How many candidates for the reference are left after the screening, the first look and the second."""
+SPREAD, HALVINGS = 7, 3
+"""Trade-offs that are spread evenly, and how often the gap is halved in which a loss begins."""
 
 
 @dataclass(eq=False)
@@ -127,6 +131,41 @@ def worse(a: NDArray[np.float64], b: NDArray[np.float64], tolerance: float, leve
     return bool(stdtr(len(difference) - 1, mean / (spread / math.sqrt(len(difference)))) < level)
 
 
+def met(meet: Callable[[float], Candidate], span: tuple[float, float], known: Sequence[Candidate]) -> list[Candidate]:
+    """Meet candidates of several trade-offs in a range, most of them where a loss of task return begins.
+
+    `meet` gives the candidate of a trade-off, which has lived its screening episodes; `known` are those met before.
+
+    >>> def meet(z):  # loses a little as soon as z is above 0.2
+    ...     return Candidate(0, z, None, np.array([[100.0 - (z > 0.2), 0.0, 10.0 - z]] * 4))
+    >>> [round(c.trade_off, 2) for c in met(meet, (-3.0, 3.0), [])]
+    [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 0.5, 0.25, 0.12]
+    """
+    new = [meet(z) for z in np.linspace(*span, SPREAD).tolist()]
+    best = max([*known, *new], key=lambda c: c.task_return)
+    passing = [i for i, candidate in enumerate(new) if not lost(candidate, best)]
+    at = min(passing, key=lambda i: new[i].queries, default=SPREAD - 1)
+    if at == SPREAD - 1:
+        return new
+    low, high = np.linspace(*span, SPREAD)[[at, at + 1]].tolist()
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        new.append(meet(middle))
+        low, high = (low, middle) if lost(new[-1], best) else (middle, high)
+    return new
+
+
+def lost(candidate: Candidate, best: Candidate, tolerance: Tolerance = NONE) -> bool:
+    """Say whether a candidate is measurably worse than another one on the screening episodes."""
+    return worse(candidate.screening[:, 0], best.screening[:, 0], tolerance.of(best.task_return), LEVEL)
+
+
+def pick(candidates: Sequence[Candidate], tolerance: Tolerance = NONE) -> Candidate:
+    """Return the candidate with the fewest queries that loses nothing measurable on the screening episodes alone."""
+    best = max(candidates, key=lambda c: (c.task_return, -c.queries))
+    return min((c for c in candidates if not lost(c, best, tolerance)), key=lambda c: c.queries)
+
+
 def front(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates that no other one beats in both return and queries, on the screening episodes.
 
@@ -139,18 +178,65 @@ def front(candidates: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
+def leading(candidates: Sequence[Candidate], price: float = 0.0) -> list[Candidate]:
+    """Return the candidates that can still become the reference, the best first; a query costs `price`.
+
+    Many may be equally good on few episodes. Of those, some with few queries and some with many: either may be safer.
+    """
+    ranked = sorted(candidates, key=lambda c: (price * c.queries - c.task_return, c.queries, -c.step))
+    top = ranked[0].task_return - price * ranked[0].queries
+    equal = sum(c.task_return - price * c.queries == top for c in ranked)
+    if equal <= SETTLED[0]:
+        return ranked[: SETTLED[0]]
+    return [ranked[i] for i in np.linspace(0, equal - 1, SETTLED[0]).astype(int)]
+
+
 def promising(candidates: Sequence[Candidate], most: int, tolerance: Tolerance = NONE) -> list[Candidate]:
     """Return the candidates that may still be chosen: those not measurably worse than the best in the screening.
 
     At most `most` of them by queries, as many as can still become the reference by return, and the front.
     """
     best = max(candidates, key=lambda c: (c.task_return, -c.queries))
-    leading = sorted(candidates, key=lambda c: (-c.task_return, c.queries))[: SETTLED[0]]
-    accepted = tolerance.of(best.task_return)
-    open_ = [c for c in candidates if not worse(c.screening[:, 0], best.screening[:, 0], accepted, LEVEL)]
-    few = sorted(open_, key=lambda c: c.queries)[:most]
-    kept = {id(c) for c in (*few, *leading, *front(candidates))}
+    few = sorted((c for c in candidates if not lost(c, best, tolerance)), key=lambda c: c.queries)[:most]
+    kept = {id(c) for c in (*few, *leading(candidates), *front(candidates))}
     return [c for c in candidates if id(c) in kept]
+
+
+@dataclass
+class Trial:
+    """Plays candidates, in looks of growing size, and counts the episodes."""
+
+    play: Play
+    looks: Sequence[int]
+    """Episodes of each look."""
+    episodes: int = 0
+
+    def rows(self, candidate: Candidate, look: int) -> Rows:
+        """Return the episodes of a candidate in all looks up to this one."""
+        while len(candidate.looks) <= look:
+            at = len(candidate.looks)
+            candidate.looks.append(self.play(candidate.policy, at, self.looks[at]))
+            self.episodes += self.looks[at]
+        return np.concatenate(candidate.looks[: look + 1])
+
+    def best(self, candidates: Sequence[Candidate], price: float = 0.0) -> Candidate:
+        """Return the candidate with the best mean return, where a query costs `price`."""
+
+        def worth(candidate: Candidate, look: int) -> tuple[float, float]:
+            task_return, _, queries = self.rows(candidate, look)[:, :3].mean(axis=0).tolist()
+            return task_return - price * queries, -queries
+
+        running = leading(candidates, price)
+        for look, left in enumerate(SETTLED[1:][: len(self.looks) - 1]):
+            running = sorted(running, key=lambda c: worth(c, look), reverse=True)[:left]
+        return max(running, key=lambda c: worth(c, len(self.looks) - 1))
+
+    def shows_a_loss(self, candidate: Candidate, reference: Candidate, accepted: float) -> bool:
+        """Say whether any look shows that a candidate loses more than is accepted."""
+        return any(
+            worse(self.rows(candidate, look)[:, 0], self.rows(reference, look)[:, 0], accepted, LEVEL)
+            for look in range(len(self.looks))
+        )
 
 
 def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], tolerance: Tolerance = NONE) -> Choice:
@@ -158,22 +244,9 @@ def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], to
 
     `looks` are the numbers of episodes of each look.
     """
-    played = 0
-
-    def returns(candidate: Candidate, look: int) -> NDArray[np.float64]:
-        """Return the task returns of a candidate in all looks up to this one."""
-        nonlocal played
-        while len(candidate.looks) <= look:
-            at = len(candidate.looks)
-            candidate.looks.append(play(candidate.policy, at, looks[at]))
-            played += looks[at]
-        return np.concatenate([rows[:, 0] for rows in candidate.looks[: look + 1]])
-
-    first, last = SETTLED
-    running = sorted(candidates, key=lambda c: (-c.task_return, c.queries))[:first]
-    running = sorted(running, key=lambda c: (-returns(c, 0).mean(), c.queries))[:last]
-    reference = max(running, key=lambda c: (returns(c, len(looks) - 1).mean(), -c.queries))
-    accepted = tolerance.of(float(returns(reference, len(looks) - 1).mean()))
+    trial = Trial(play, looks)
+    reference = trial.best(candidates)
+    accepted = tolerance.of(float(trial.rows(reference, len(looks) - 1)[:, 0].mean()))
     tested = 0
     for candidate in sorted(candidates, key=lambda c: c.queries):
         if candidate is reference:
@@ -181,8 +254,13 @@ def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], to
         if worse(candidate.screening[:, 0], reference.screening[:, 0], accepted, LEVEL):
             continue
         tested += 1
-        if not any(
-            worse(returns(candidate, look), returns(reference, look), accepted, LEVEL) for look in range(len(looks))
-        ):
-            return Choice(candidate, reference, tested, played)
-    return Choice(reference, reference, tested, played)
+        if not trial.shows_a_loss(candidate, reference, accepted):
+            return Choice(candidate, reference, tested, trial.episodes)
+    return Choice(reference, reference, tested, trial.episodes)
+
+
+def choose_best(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], price: float) -> Choice:
+    """Return the candidate with the best mean return, where a query costs `price`: the choice of a single objective."""
+    trial = Trial(play, looks)
+    best = trial.best(candidates, price)
+    return Choice(best, best, 0, trial.episodes)

@@ -227,7 +227,8 @@ def begin_networks(
     learner = LDQN(world, decisions, objective, settings, check_seed(seed), base if compiled else None)
     about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
     about.update(task=name, mode=mode)
-    return _protocol(Training(learner, objective, seed, about, base, steps=goal), settings, compiled)
+    choosing = preset != "paper"
+    return _protocol(Training(learner, objective, seed, about, base, steps=goal, choosing=choosing), compiled)
 
 
 def _base_of(env: WaitingEnv) -> Any:
@@ -235,9 +236,9 @@ def _base_of(env: WaitingEnv) -> Any:
     return env.env.base if isinstance(env.env, BasePolicyEnv) else None
 
 
-def _protocol(training: Training, settings: LDQNSettings, compiled: bool) -> Training:
+def _protocol(training: Training, compiled: bool) -> Training:
     """Set how many episodes evaluations have: fewer where each step goes through Python."""
-    if settings.trade_offs is not None:
+    if training.choosing:
         training.episodes = SCREENING if compiled else SCREENING_IN_PYTHON
     if not compiled:
         training.fresh_episodes, training.looks = FRESH_EPISODES_IN_PYTHON, LOOKS_IN_PYTHON

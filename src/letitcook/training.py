@@ -1,9 +1,10 @@
 """The paper's protocol: advance, evaluate greedily, keep the best.
 
 Every 10,000 primitive steps the greedy policy is evaluated; the best one by the method's own objective is the result,
-evaluated once more on fresh episodes. A learner that offers policies of several trade-offs is asked for all of them;
-these are candidates, and the result is chosen among them by `choice.py`. The loop yields after each evaluation, so that
-progress, logs and checkpoints stay out of it; it can be left there, saved, and taken up again to the same bits.
+evaluated once more on fresh episodes. Beyond the paper, every policy that is met is a candidate, those of several
+trade-offs where there are any, and the result is chosen among them with more episodes by `choice.py`. The loop yields
+after each evaluation, so that progress, logs and checkpoints stay out of it; it can be left there, saved, and taken up
+again to the same bits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.choice import NONE, Candidate, Tolerance, choose, front, promising
+from letitcook.choice import NONE, Candidate, Tolerance, choose, choose_best, front, leading, met, pick, promising
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
 from letitcook.lexicographic import Objective
@@ -32,8 +33,10 @@ FRESH_EPISODES, FRESH_EPISODES_IN_PYTHON = 1_000, 100
 """Fresh episodes on which the best policy is evaluated at the end; fewer where each step goes through Python."""
 SCREENING, SCREENING_IN_PYTHON = 50, 10
 """Episodes that every candidate lives, where there are several."""
-LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800), (20, 20, 40, 80)
+LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800, 1600), (20, 20, 40, 80)
 """Episodes of each look at a candidate that may be chosen."""
+BASE_ITSELF = 0
+"""Step of the candidate that asks the base policy at every step: it was there from the beginning."""
 CANDIDATES = 24
 """Candidates with few queries that are kept."""
 
@@ -58,12 +61,13 @@ class Learner(Protocol):
         """Return the same of a policy that was kept; `apart` gives each episode chances of its own."""
         ...
 
-    def family(self) -> list[tuple[float, Any]]:
-        """Return log10 λ and the greedy policy of each trade-off that is offered; nothing if there is one policy."""
+    @property
+    def trade_offs(self) -> tuple[float, float] | None:
+        """The range of log10 λ whose policies are offered; None if there is one policy."""
         ...
 
-    def policy(self) -> Any:
-        """Return the greedy policy as it is now."""
+    def policy(self, z: float | None = None) -> Any:
+        """Return the greedy policy as it is now, of log10 λ = z where several are offered."""
         ...
 
     def totals(self) -> Totals:
@@ -99,8 +103,10 @@ class Training:
     every: int = EVERY
     episodes: int = EPISODES
     fresh_episodes: int = FRESH_EPISODES
+    choosing: bool = False
+    """Whether the result is chosen among candidates, and not by the paper's rule."""
     looks: tuple[int, ...] = LOOKS
-    """Episodes of each look at a candidate, where there are several."""
+    """Episodes of each look at a candidate."""
     tolerance: Tolerance = NONE
     """Loss of mean task return that is accepted for fewer queries, beside what cannot be measured."""
     candidates: list[Candidate] = field(default_factory=list)
@@ -139,17 +145,38 @@ class Training:
 
     def _evaluation(self) -> Point:
         """Evaluate the greedy policy, or the best of those that are offered, and keep it if it is the best so far."""
-        family = self.learner.family()
-        if not family:
+        if not self.choosing:
             point, policy = self._point(self._played(None, self.episodes, self._fresh_seed())), None
         else:
-            new = [self._candidate(policy, z) for z, policy in family]
-            self.candidates = promising([*self.candidates, *new], CANDIDATES, self.tolerance)
-            top = max(new, key=lambda c: self.objective.of(c.task_return, -c.queries).tolist())
-            point, policy = self._point(top.screening), top.policy
+            picked = self._meet_candidates()
+            point, policy = self._point(picked.screening), picked.policy
         if self.best is None or self._better(point, self.best):
             self.best, self.policy = point, policy or self.learner.policy()
         return point
+
+    def _meet_candidates(self) -> Candidate:
+        """Take in the policies of this checkpoint; returns the one that would be chosen of them."""
+        span = self.learner.trade_offs
+        if span is None:
+            new = self._candidate(self.learner.policy(), None)
+            self.candidates = leading([*self.candidates, new], self._price())
+            return new
+        known = self._with_base(self.candidates)
+        several = met(lambda z: self._candidate(self.learner.policy(z), z), span, known)
+        self.candidates = promising([*known, *several], CANDIDATES, self.tolerance)
+        return pick(several, self.tolerance)
+
+    def _with_base(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Return the candidates and, around a base policy, the one that asks it at every step."""
+        if self.about.get("mode") != "wrap" or any(c.step == BASE_ITSELF for c in candidates):
+            return candidates
+        policy = always_base(self.learner.policy())
+        return [*candidates, self._candidate(policy, None, BASE_ITSELF)]
+
+    def _price(self) -> float:
+        """Return what a query costs in the first objective."""
+        task, waiting = self.objective.weights[0].tolist()
+        return float(waiting / task)
 
     def _candidate(self, policy: Any, z: float | None, step: int | None = None) -> Candidate:
         rows = self._played(policy, self.episodes, self._common_seed(0), apart=True)
@@ -165,15 +192,15 @@ class Training:
 
     def _choose(self) -> None:
         """Settle on one of the candidates; around a base policy, asking it at every step is one of them."""
-        candidates = list(self.candidates)
-        if self.about.get("mode") == "wrap":
-            candidates.append(self._candidate(always_base(candidates[0].policy), None, step=0))
-        choice = choose(
-            candidates,
-            lambda policy, look, episodes: self._played(policy, episodes, self._common_seed(1 + look), apart=True),
-            self.looks,
-            self.tolerance,
-        )
+        candidates = self._with_base(self.candidates)
+
+        def play(policy: Any, look: int, episodes: int) -> NDArray[np.float64]:
+            return self._played(policy, episodes, self._common_seed(1 + look), apart=True)
+
+        if len(self.objective.weights) == 1:
+            choice = choose_best(candidates, play, self.looks, self._price())
+        else:
+            choice = choose(candidates, play, self.looks, self.tolerance)
         chosen = choice.candidate
         rows = np.concatenate([chosen.screening, *chosen.looks])
         self.policy, self.best = chosen.policy, self._point(rows)._replace(step=chosen.step)
@@ -182,7 +209,7 @@ class Training:
             "candidates": len(candidates),
             "tested": choice.tested,
             "reference_step": choice.reference.step,
-            "base_itself": chosen.trade_off is None,
+            "base_itself": chosen.step == BASE_ITSELF,
             "tolerance": self.tolerance._asdict(),
         }
 
@@ -215,8 +242,11 @@ class Training:
             checkpoint=checkpoint,
             evaluation_episodes=self.evaluation_episodes,
             choice=self.chosen,
-            front=tuple(front(self.candidates)) if checkpoint is None else (),
+            front=() if checkpoint is not None or self.learner.trade_offs is None else self._front(),
         )
+
+    def _front(self) -> tuple[Candidate, ...]:
+        return tuple(front([c for c in self.candidates if c.step != BASE_ITSELF]))
 
     def resume(self, run: Learned) -> None:
         """Go on from a run that was stopped."""

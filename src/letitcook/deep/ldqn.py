@@ -38,8 +38,6 @@ from letitcook.wmdp import Decisions
 __all__ = ["LDQN", "PAPER", "LDQNSettings"]
 
 Env = gym.Env[Any, Any]
-FAMILY = 9
-"""Trade-offs whose policies are offered."""
 
 
 class LDQN:
@@ -153,28 +151,22 @@ class LDQN:
         """Live the same with any policy; `apart` gives each episode chances of its own, equal for every policy."""
         return self._driver.play(policy, episodes, seed, apart)
 
-    def policy(self) -> NetworkPolicy:
-        """Return a copy of the greedy policy; that of the middle of the trade-offs, if there are several."""
-        family = self.family()
-        if family:
-            return family[len(family) // 2][1]
-        networks = self._deciding().copy()
-        return NetworkPolicy(networks, self._learner.sizes, self.settings.slack, self._space, self._inputs())
+    @property
+    def trade_offs(self) -> tuple[float, float] | None:
+        """The range of log10 λ whose policies are offered; None if there is one policy."""
+        return self.settings.trade_offs
 
-    def family(self) -> list[tuple[float, NetworkPolicy]]:
-        """Return log10 λ and a copy of the greedy policy for each of the trade-offs; nothing without any."""
-        if self.settings.trade_offs is None:
-            return []
-        networks, sizes, inputs = self._deciding(), self._learner.sizes.tolist(), self._inputs()
-        members = []
-        for z in np.linspace(*self.settings.trade_offs, FAMILY).tolist():
-            network, wide = policy_network(networks, sizes, z)
-            members.append((z, NetworkPolicy(network, wide, 0.0, self._space, inputs)))
-        return members
+    def policy(self, z: float | None = None) -> NetworkPolicy:
+        """Return a copy of the greedy policy; of log10 λ = z (or the middle) where the networks know several."""
+        networks, span = self._deciding().copy(), self.settings.trade_offs
+        if span is None:
+            return NetworkPolicy(networks, self._learner.sizes, self.settings.slack, self._space, self._inputs())
+        network, sizes = policy_network(networks, self._learner.sizes.tolist(), sum(span) / 2 if z is None else z)
+        return NetworkPolicy(network, sizes, 0.0, self._space, self._inputs())
 
     def _deciding(self) -> NDArray[np.float32]:
         networks = self._learner.networks
-        return networks.target if self.settings.act_by_target else networks.parameters
+        return networks.average if self.settings.average else networks.parameters
 
     def _inputs(self) -> Inputs:
         return Inputs(*(array.copy() for array in self._learner.inputs))

@@ -13,6 +13,7 @@ decision with the greatest `T_0 + λ T_1`, and one run learns the policies of al
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ from letitcook.deep.network import (
     new_scratch,
     parameter_count,
 )
-from letitcook.deep.replay import Batch, Replay, draw, new_batch, new_replay, remember
+from letitcook.deep.replay import NONE, Batch, Replay, draw, link, new_batch, new_replay, remember
 from letitcook.deep.settings import LDQNSettings
 from letitcook.deep.trade_off import TradeOffs, draw_trade_off, new_trade_offs, note_episode
 from letitcook.errors import SettingError
@@ -50,9 +51,9 @@ from letitcook.wmdp import Decisions
 
 STEPS, DECISIONS, GRADIENT_STEPS, NEXT_UPDATE, EPISODE_STEP = range(5)
 """Places in `Learner.counters`; an episode step of -1 means that an episode has to begin."""
-Z, REPEATED, LEFT, RETURN = range(4)
+Z, REPEATED, LEFT, RETURN, BEFORE, EXPLORING = range(6)
 """Places in a row of `Learner.episodes`: log10 λ of the episode under way, the decision that exploration repeats, how
-often it still does, and the task return so far."""
+often it still does, the task return so far, the replay's row of the last decision, whether the next is a random one."""
 LEXICOGRAPHIC = -1.0
 """Stands in place of a λ where there is none."""
 ROWS_AT_ONCE = 320
@@ -79,10 +80,11 @@ class Rules(NamedTuple):
     double_q: bool
     bootstrap_on_truncation: bool
     sub_waits: int
+    ahead: int
     conditioned: bool
     adapt: bool
     longest_repeat: int
-    act_by_target: bool
+    average: int
     learning_rate_end: float
     learning_rate_steps: int
 
@@ -94,6 +96,8 @@ class Networks(NamedTuple):
     target: NDArray[np.float32]
     first_moment: NDArray[np.float32]
     second_moment: NDArray[np.float32]
+    average: NDArray[np.float32]
+    """The networks' mean over the last gradient steps; empty if they are not averaged."""
 
 
 class Room(NamedTuple):
@@ -127,7 +131,7 @@ class Learner(NamedTuple):
     measures: Measures
     trade_offs: TradeOffs
     episodes: NDArray[np.float64]
-    """What each episode under way is about, `(episodes, 4)`."""
+    """What each episode under way is about, `(episodes, 6)`."""
     weights: NDArray[np.float64]
     """The objective, `(K, 2)`."""
     bounds: NDArray[np.float64]
@@ -185,10 +189,11 @@ def new_learner(
             double_q=bool(settings.double_q),
             bootstrap_on_truncation=bool(settings.bootstrap_on_truncation),
             sub_waits=int(settings.sub_waits),
+            ahead=int(settings.ahead),
             conditioned=conditioned,
             adapt=bool(settings.adapt),
             longest_repeat=int(settings.longest_repeat),
-            act_by_target=bool(settings.act_by_target),
+            average=int(settings.average),
             learning_rate_end=float(settings.learning_rate_end),
             learning_rate_steps=int(settings.learning_rate_steps),
         ),
@@ -198,12 +203,13 @@ def new_learner(
             target=parameters.copy(),
             first_moment=np.zeros((K, parameter_count(sizes)), dtype=np.float32),
             second_moment=np.zeros((K, parameter_count(sizes)), dtype=np.float32),
+            average=parameters[: K if settings.average else 0].copy(),
         ),
         replay=new_replay(settings.buffer_size, observation_size),
         inputs=inputs,
         measures=new_measures(observation_size),
         trade_offs=new_trade_offs(settings.trade_offs),
-        episodes=np.zeros((at_once, 4)),
+        episodes=np.zeros((at_once, 6)),
         weights=np.ascontiguousarray(weights),
         bounds=bounds,
         durations=decisions.durations_of,
@@ -230,19 +236,21 @@ def begin_episode(learner: Learner, episode: int) -> None:
     """Begin an episode: with a trade-off of its own, where networks are conditioned on one."""
     now = learner.episodes[episode]
     now[Z] = draw_trade_off(learner.trade_offs, learner.rng) if learner.rules.conditioned else 0.0
-    now[LEFT], now[RETURN] = 0.0, 0.0
+    now[LEFT], now[RETURN], now[BEFORE] = 0.0, 0.0, NONE
 
 
 @compiled
 def decide(learner: Learner, episode: int, observation: NDArray[np.float32]) -> int:
     """Return a random decision with chance ε, else the greedy one."""
     rules, now = learner.rules, learner.episodes[episode]
+    now[EXPLORING] = 1.0
     if now[LEFT] > 0:
         now[LEFT] -= 1.0
         return int(now[REPEATED])
     done = min(1.0, learner.counters[STEPS] / rules.epsilon_steps)
     epsilon = rules.epsilon_start + done * (rules.epsilon_end - rules.epsilon_start)
     if random_float(learner.rng) >= epsilon:
+        now[EXPLORING] = 0.0
         return greedy(learner, observation, now[Z])
     if rules.longest_repeat == 0:
         return random_below(learner.rng, learner.sizes[-1])
@@ -261,7 +269,7 @@ def greedy(learner: Learner, observation: NDArray[np.float32], z: float) -> int:
     write_input(learner.inputs, observation, x)
     if rules.conditioned:
         x[-1] = z
-    networks = learner.networks.target if rules.act_by_target else learner.networks.parameters
+    networks = learner.networks.average if rules.average else learner.networks.parameters
     for k in range(len(networks)):
         forward_row(networks[k], learner.sizes, x, scratch.row, scratch.q[k])
     return choose(scratch.q, rules.slack, 10.0**z if rules.conditioned else LEXICOGRAPHIC)
@@ -294,7 +302,8 @@ def take_in(
     truncated: bool,
 ) -> int:
     """Remember a decision that was carried out and count it; returns how many gradient steps are due by now."""
-    remember(
+    now = learner.episodes[episode]
+    row = remember(
         learner.replay,
         observation,
         decision,
@@ -305,6 +314,8 @@ def take_in(
         terminated,
         truncated,
     )
+    link(learner.replay, row, int(now[BEFORE]), now[Z], now[EXPLORING] > 0.0)
+    now[BEFORE] = row
     learner.counters[STEPS] += elapsed
     learner.counters[DECISIONS] += 1
     gamma = learner.rules.gamma
@@ -312,9 +323,9 @@ def take_in(
     if learner.rules.adapt:
         look(learner, next_observation, task_reward, discounted_steps)
     if learner.rules.conditioned:
-        learner.episodes[episode, RETURN] += task_reward * elapsed / discounted_steps
+        now[RETURN] += task_reward * elapsed / discounted_steps
         if terminated or truncated:
-            note_episode(learner.trade_offs, learner.episodes[episode, Z], learner.episodes[episode, RETURN])
+            note_episode(learner.trade_offs, now[Z], now[RETURN])
     due = 0
     while learner.counters[STEPS] >= learner.counters[NEXT_UPDATE]:
         learner.counters[NEXT_UPDATE] += learner.rules.update_interval
@@ -342,7 +353,15 @@ def learn(learner: Learner, steps: int) -> None:
     while done < steps:
         t = learner.counters[GRADIENT_STEPS]
         block = min(room.y.shape[1] // size, steps - done, rules.target_interval - t % rules.target_interval)
-        draw(learner.replay, room.batch, block * size, rules.bootstrap_on_truncation, learner.rng)
+        draw(
+            learner.replay,
+            room.batch,
+            block * size,
+            rules.ahead,
+            rules.conditioned,
+            rules.bootstrap_on_truncation,
+            learner.rng,
+        )
         write_inputs(learner, block * size)
         targets(learner, block * size)
         done_share = min(1.0, learner.counters[STEPS] / rules.learning_rate_steps)
@@ -369,6 +388,9 @@ def learn(learner: Learner, steps: int) -> None:
                 )
         done += block
         learner.counters[GRADIENT_STEPS] += block
+        if rules.average:
+            over = min(rules.average, learner.counters[GRADIENT_STEPS])
+            follow(networks.average, networks.parameters, np.float32(block / over))
         if learner.counters[GRADIENT_STEPS] % rules.target_interval == 0:
             follow(networks.target, networks.parameters, np.float32(rules.polyak))
 
@@ -381,7 +403,9 @@ def write_inputs(learner: Learner, rows: int) -> None:
         write_input(learner.inputs, room.batch.observation[i], room.x[i])
         write_input(learner.inputs, room.batch.next_observation[i], room.next_x[i])
         if learner.rules.conditioned:
-            z = draw_trade_off(learner.trade_offs, learner.rng)
+            z = float(room.batch.z[i])
+            if math.isnan(z):
+                z = draw_trade_off(learner.trade_offs, learner.rng)
             room.x[i, -1] = room.next_x[i, -1] = z
             room.lam[i] = 10.0**z
 
@@ -417,7 +441,7 @@ def targets(learner: Learner, rows: int) -> None:
 
 @compiled_fast
 def follow(target: NDArray[np.float32], parameters: NDArray[np.float32], polyak: np.float32) -> None:
-    """Move the target networks towards the networks."""
+    """Move the target networks, or the average, towards the networks."""
     for k in range(target.shape[0]):
         for i in range(target.shape[1]):
             if polyak == 1:

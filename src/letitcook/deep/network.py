@@ -106,7 +106,7 @@ def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
 
 
 @compiled
-def copy_row(source: Vector, out: Vector) -> None:
+def copy_row(source: NDArray[Any], out: NDArray[Any]) -> None:
     """Copy a row. (`out[:] = source` also compiles the text of an error message, which takes seconds.)"""
     for j in range(len(out)):
         out[j] = source[j]

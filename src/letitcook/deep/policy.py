@@ -12,9 +12,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from letitcook.deep.inputs import Inputs, input_size, plain_inputs, write_input
-from letitcook.deep.network import best_decision, parameter_count
+from letitcook.deep.network import Scratch, best_decision, forward, new_scratch, parameter_count
 from letitcook.errors import FileFormatError, NotFiniteError, SpaceError
 from letitcook.kernels import compiled
+from letitcook.lexicographic import lex_argmax_kernel
 from letitcook.space_data import space_data, space_of
 
 
@@ -59,6 +60,51 @@ def chosen(chooser: Chooser, observation: NDArray[np.float32]) -> int:
     """Return a policy's decision at one observation."""
     write_input(chooser.inputs, observation, chooser.x)
     return best_decision(chooser.networks, chooser.sizes, chooser.x, chooser.slack, chooser.row, chooser.q)
+
+
+class Crowd(NamedTuple):
+    """A network policy that answers many observations at once, with room to work in."""
+
+    networks: NDArray[np.float32]
+    sizes: NDArray[np.int64]
+    slack: float
+    inputs: Inputs
+    scratch: Scratch
+    x: NDArray[np.float32]
+    q: NDArray[np.float32]
+    """Values, `(K, rows, n)`."""
+
+
+def new_crowd(chooser: Chooser, rows: int) -> Crowd:
+    """Return a policy's form for up to that many observations at once."""
+    K, sizes = len(chooser.networks), chooser.sizes.tolist()
+    return Crowd(
+        chooser.networks,
+        chooser.sizes,
+        chooser.slack,
+        chooser.inputs,
+        new_scratch(sizes, K, rows),
+        np.zeros((rows, sizes[0]), dtype=np.float32),
+        np.zeros((K, rows, sizes[-1]), dtype=np.float32),
+    )
+
+
+@compiled
+def answers(crowd: Crowd, observations: NDArray[np.float32], which: NDArray[np.int64], out: NDArray[np.int64]) -> None:
+    """Write a policy's decision at each of the observations that are asked for, in their order."""
+    rows = len(which)
+    if rows == 0:
+        return
+    for i in range(rows):
+        write_input(crowd.inputs, observations[which[i]], crowd.x[i])
+    for k in range(len(crowd.networks)):
+        forward(crowd.networks[k], crowd.sizes, crowd.x[:rows], crowd.scratch, crowd.q[k, :rows])
+    row = crowd.scratch.q
+    for i in range(rows):
+        for k in range(len(crowd.networks)):
+            for u in range(row.shape[1]):
+                row[k, u] = crowd.q[k, i, u]
+        out[i] = lex_argmax_kernel(row, crowd.slack)
 
 
 class NetworkPolicy:

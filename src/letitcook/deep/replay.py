@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.kernels import compiled, random_below
+from letitcook.kernels import compiled, random_below, random_float
 
 POSITION, FILLED = 0, 1
 """Places in `Replay.cursor`."""
+NONE = -1
+"""Stands for a row that there is not."""
 
 
 class Replay(NamedTuple):
@@ -31,6 +33,12 @@ class Replay(NamedTuple):
     next_observation: NDArray[np.float32]
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
+    z: NDArray[np.float32]
+    """log10 λ of the episode."""
+    explored: NDArray[np.bool_]
+    """Whether the decision was a random one."""
+    following: NDArray[np.int64]
+    """Row of the next decision in the same episode; `NONE` if there is none yet."""
     cursor: NDArray[np.int64]
     """Where the next row goes, and how many rows are filled."""
 
@@ -46,6 +54,8 @@ class Batch(NamedTuple):
     past: NDArray[np.float32]
     """Share of an endless stream of rewards that falls into the decision, `1 - γ^elapsed`; all of it at the end."""
     next_observation: NDArray[np.float32]
+    z: NDArray[np.float32]
+    """log10 λ of the episode where a target looks ahead along it; NaN where any λ may be learned from."""
 
 
 def new_replay(rows: int, observation_size: int) -> Replay:
@@ -54,7 +64,7 @@ def new_replay(rows: int, observation_size: int) -> Replay:
     >>> ring = new_replay(rows=3, observation_size=2)
     >>> for i in range(4):
     ...     x = np.full(2, i, dtype=np.float32)
-    ...     remember(ring, x, i, -1.0, -1.0, 1.0, x, False, False)
+    ...     _ = remember(ring, x, i, -1.0, -1.0, 1.0, x, False, False)
     >>> ring.decision.tolist(), ring.cursor.tolist()
     ([3, 1, 2], [1, 3])
     """
@@ -66,6 +76,9 @@ def new_replay(rows: int, observation_size: int) -> Replay:
         next_observation=np.zeros((rows, observation_size), dtype=np.float32),
         terminated=np.zeros(rows, dtype=np.bool_),
         truncated=np.zeros(rows, dtype=np.bool_),
+        z=np.zeros(rows, dtype=np.float32),
+        explored=np.zeros(rows, dtype=np.bool_),
+        following=np.full(rows, NONE),
         cursor=np.zeros(2, dtype=np.int64),
     )
 
@@ -79,6 +92,7 @@ def new_batch(rows: int, observation_size: int) -> Batch:
         discount=np.zeros(rows, dtype=np.float32),
         past=np.zeros(rows, dtype=np.float32),
         next_observation=np.zeros((rows, observation_size), dtype=np.float32),
+        z=np.zeros(rows, dtype=np.float32),
     )
 
 
@@ -93,8 +107,8 @@ def remember(
     next_observation: NDArray[np.float32],
     terminated: bool,
     truncated: bool,
-) -> None:
-    """Write one transition over the oldest."""
+) -> int:
+    """Write one transition over the oldest; returns its row."""
     i = replay.cursor[POSITION]
     for j in range(len(observation)):
         replay.observation[i, j] = observation[j]
@@ -105,9 +119,20 @@ def remember(
     replay.discount[i] = discount
     replay.terminated[i] = terminated
     replay.truncated[i] = truncated
+    replay.following[i] = NONE
     rows = len(replay.decision)
     replay.cursor[POSITION] = (i + 1) % rows
     replay.cursor[FILLED] = min(replay.cursor[FILLED] + 1, rows)
+    return int(i)
+
+
+@compiled
+def link(replay: Replay, row: int, before: int, z: float, explored: bool) -> None:
+    """Say of a row which one was before it in its episode (or `NONE`), and how its decision came about."""
+    replay.z[row] = z
+    replay.explored[row] = explored
+    if before != NONE:
+        replay.following[before] = row
 
 
 @compiled
@@ -148,17 +173,44 @@ def remember_sub_wait(
 
 
 @compiled
-def draw(replay: Replay, batch: Batch, rows: int, bootstrap_on_truncation: bool, rng: NDArray[np.uint64]) -> None:
-    """Draw `rows` transitions uniformly, with replacement, into `batch`."""
+def draw(
+    replay: Replay,
+    batch: Batch,
+    rows: int,
+    ahead: int,
+    conditioned: bool,
+    bootstrap_on_truncation: bool,
+    rng: NDArray[np.uint64],
+) -> None:
+    """Draw `rows` transitions uniformly, with replacement, into `batch`.
+
+    Each is drawn with up to `ahead - 1` decisions that followed it, as long as these were greedy: the rewards of all of
+    them, and the observation at the end. Greedy means greedy for the λ of that episode, so where there are several λ,
+    half of the rows are drawn without, to learn from them for any λ.
+    """
     size = batch.observation.shape[1]
     for i in range(rows):
         at = random_below(rng, replay.cursor[FILLED])
         for j in range(size):
             batch.observation[i, j] = replay.observation[at, j]
-            batch.next_observation[i, j] = replay.next_observation[at, j]
         batch.decision[i] = replay.decision[at]
-        batch.reward[i, 0] = replay.reward[at, 0]
-        batch.reward[i, 1] = replay.reward[at, 1]
+        task, waiting, discount = replay.reward[at, 0], replay.reward[at, 1], replay.discount[at]
+        alone = ahead <= 1 or (conditioned and random_float(rng) < 0.5)
+        batch.z[i] = np.float32(np.nan) if alone else replay.z[at]
+        left = 0 if alone else ahead - 1
+        while left > 0 and not (replay.terminated[at] or replay.truncated[at]):
+            after = replay.following[at]
+            if after == NONE or replay.explored[after]:
+                break
+            task += discount * replay.reward[after, 0]
+            waiting += discount * replay.reward[after, 1]
+            discount *= replay.discount[after]
+            at = after
+            left -= 1
+        for j in range(size):
+            batch.next_observation[i, j] = replay.next_observation[at, j]
+        batch.reward[i, 0] = task
+        batch.reward[i, 1] = waiting
         ends = replay.terminated[at] or (replay.truncated[at] and not bootstrap_on_truncation)
-        batch.discount[i] = np.float32(0.0) if ends else replay.discount[at]
-        batch.past[i] = np.float32(1.0) if replay.terminated[at] else np.float32(1.0) - replay.discount[at]
+        batch.discount[i] = np.float32(0.0) if ends else discount
+        batch.past[i] = np.float32(1.0) if replay.terminated[at] else np.float32(1.0) - discount

@@ -75,18 +75,22 @@ class LDQNSettings:
     """Random Fourier features beside the observation."""
     longest_repeat: int = 0
     """Exploration repeats an action that is not a wait up to this many times; 0 draws every decision alike."""
-    act_by_target: bool = False
-    """Whether the slower target networks decide, in training and as the policy."""
+    ahead: int = 1
+    """Decisions that a target looks ahead, along those that were greedy; more than 1 also sees what an observation does
+    not show."""
+    average: int = 0
+    """Gradient steps over which the networks are averaged; the average decides, in training and as the policy. 0 lets
+    the networks themselves decide."""
     learning_rate_end: float = 1.0
     """Share of the learning rate that is left after `learning_rate_steps`, to which it falls linearly."""
     learning_rate_steps: int = 1_000_000
     """Steps over which the learning rate falls."""
 
     def __post_init__(self) -> None:
-        counts = ("batch_size", "buffer_size", "update_interval", "gradient_steps", "target_interval")
+        counts = ("batch_size", "buffer_size", "update_interval", "gradient_steps", "target_interval", "ahead")
         for name in (*counts, "learning_rate_steps"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "give a whole number of at least 1")
-        for name in ("learning_starts", "sub_waits", "waves", "longest_repeat"):
+        for name in ("learning_starts", "sub_waits", "waves", "longest_repeat", "average"):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "give a whole number of at least 0")
         for name in ("epsilon_start", "epsilon_end"):
             _check(name, getattr(self, name), 0 <= getattr(self, name) <= 1, "give a chance in [0, 1]")
@@ -202,7 +206,7 @@ BEST = LDQNSettings(
     adapt=True,
     waves=16,
     longest_repeat=16,
-    act_by_target=True,
+    average=500,
     learning_rate_end=0.02,
 )
 """One setting for all tasks."""

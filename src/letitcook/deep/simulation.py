@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.deep.blas import one_thread
 from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, begin_episode, decide, learn, take_in
 from letitcook.deep.network import copy_row
-from letitcook.deep.policy import NOBODY, Chooser, NetworkPolicy, chosen
+from letitcook.deep.policy import NOBODY, Chooser, Crowd, NetworkPolicy, answers, chosen, new_crowd
 from letitcook.deep.replay import remember_sub_wait
 from letitcook.envs import physics
 from letitcook.envs.task import Task
@@ -17,6 +18,8 @@ from letitcook.kernels import compiled, random_bits, seeded
 from letitcook.totals import Totals, count, new_counts
 from letitcook.wmdp import Decisions
 
+SIDE_BY_SIDE = 128
+"""Episodes that are lived at once where each has random numbers of its own."""
 BASE = -1
 """Stands for "what the base network says" among the actions."""
 
@@ -71,16 +74,20 @@ def begin(world: World, rng: NDArray[np.uint64]) -> None:
 
 
 @compiled
+def action_of(world: World, decision: int) -> int:
+    """Return the primitive action that a decision means, and ask the base network if it has to be asked."""
+    action = world.actions[decision]
+    return chosen(world.base, world.observation) if action == BASE else action
+
+
+@compiled
 def carry_out(
-    world: World, decision: int, duration: int, gamma: float, episode_step: int, rng: NDArray[np.uint64]
+    world: World, action: int, duration: int, gamma: float, episode_step: int, rng: NDArray[np.uint64]
 ) -> tuple[float, float, float, int, bool, bool]:
-    """Carry out a decision to its end or the episode's; the state and `next_observation` move on.
+    """Take an action for a duration, or to the episode's end; the state and `next_observation` move on.
 
     Returns the task reward, discounted and not; `γ^elapsed`; the steps elapsed; terminated; truncated.
     """
-    action = world.actions[decision]
-    if action == BASE:
-        action = chosen(world.base, world.observation)
     keep = len(world.path) > 0
     if keep:
         copy_row(world.observation, world.path[0])
@@ -111,7 +118,7 @@ def run(learner: Learner, world: World, goal: int) -> None:
             counters[EPISODE_STEP] = 0
         u = decide(learner, 0, world.observation)
         reward, total, discount, elapsed, terminated, truncated = carry_out(
-            world, u, learner.durations[u], gamma, counters[EPISODE_STEP], rng
+            world, action_of(world, u), learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
         if learner.durations[u] > 1:
             for _ in range(learner.rules.sub_waits):
@@ -150,36 +157,110 @@ def run(learner: Learner, world: World, goal: int) -> None:
 
 @compiled
 def run_policy(
-    chooser: Chooser,
-    durations: NDArray[np.int64],
-    world: World,
-    rng: NDArray[np.uint64],
-    apart: bool,
-    out: NDArray[np.float64],
+    chooser: Chooser, durations: NDArray[np.int64], world: World, rng: NDArray[np.uint64], out: NDArray[np.float64]
 ) -> None:
-    """Live episodes of a policy.
-
-    A row of `out` each: task return, length, queries, base queries, steps in each decision. `apart` gives each episode
-    random numbers of its own, so that two policies meet the same chances.
-    """
-    seeds = rng.copy()
+    """Live episodes of a policy one after another; a row of `out` each, see `note`."""
     for episode in range(len(out)):
-        if apart:
-            rng[0] = random_bits(seeds)
         begin(world, rng)
-        row = out[episode]
-        row[:] = 0.0
-        over = False
+        row, over = out[episode], False
         while not over:
             u = chosen(chooser, world.observation)
-            _, total, _, elapsed, terminated, truncated = carry_out(world, u, durations[u], 1.0, int(row[1]), rng)
+            _, total, _, elapsed, terminated, truncated = carry_out(
+                world, action_of(world, u), durations[u], 1.0, int(row[1]), rng
+            )
             copy_row(world.next_observation, world.observation)
-            row[0] += total
-            row[1] += elapsed
-            row[2] += 1
-            row[3] += 1 if world.actions[u] == BASE else 0
-            row[4 + u] += elapsed
+            note(row, u, world.actions[u] == BASE, total, elapsed)
             over = terminated or truncated
+
+
+@compiled
+def note(row: NDArray[np.float64], decision: int, asked: bool, task_reward: float, elapsed: int) -> None:
+    """Add a decision to an episode's row: task return, length, queries, base queries, steps in each decision."""
+    row[0] += task_reward
+    row[1] += elapsed
+    row[2] += 1
+    row[3] += asked
+    row[4 + decision] += elapsed
+
+
+class Slots(NamedTuple):
+    """Episodes that are lived side by side, so that networks answer all of them at once."""
+
+    episode: NDArray[np.int64]
+    """Which episode each slot lives."""
+    state: NDArray[np.float64]
+    observation: NDArray[np.float32]
+    rng: NDArray[np.uint64]
+    """Random numbers of each episode's own, `(slots, 1)`."""
+    decision: NDArray[np.int64]
+    action: NDArray[np.int64]
+    asking: NDArray[np.int64]
+    """The slots that ask the base network."""
+    answer: NDArray[np.int64]
+
+
+def new_slots(n: int, observation_size: int) -> Slots:
+    """Make room for `n` episodes at once."""
+    return Slots(
+        episode=np.zeros(n, dtype=np.int64),
+        state=np.zeros((n, physics.STATE_SIZE)),
+        observation=np.zeros((n, observation_size), dtype=np.float32),
+        rng=np.zeros((n, 1), dtype=np.uint64),
+        decision=np.zeros(n, dtype=np.int64),
+        action=np.zeros(n, dtype=np.int64),
+        asking=np.arange(n),
+        answer=np.zeros(n, dtype=np.int64),
+    )
+
+
+@compiled
+def run_side_by_side(
+    policy: Crowd,
+    base: Crowd,
+    durations: NDArray[np.int64],
+    world: World,
+    slots: Slots,
+    seeds: NDArray[np.uint64],
+    out: NDArray[np.float64],
+) -> None:
+    """Live episodes of a policy, each with random numbers of its own; a row of `out` each, see `note`."""
+    here = np.arange(len(slots.episode))
+    begun = running = 0
+    while True:
+        while running < len(slots.episode) and begun < len(out):
+            slots.episode[running] = begun
+            slots.rng[running, 0] = random_bits(seeds)
+            physics.reset(world.number, slots.state[running], slots.rng[running])
+            physics.observe(world.number, slots.state[running], slots.observation[running])
+            begun += 1
+            running += 1
+        if running == 0:
+            return
+        answers(policy, slots.observation, here[:running], slots.decision)
+        asking = 0
+        for i in range(running):
+            slots.action[i] = world.actions[slots.decision[i]]
+            if slots.action[i] == BASE:
+                slots.asking[asking] = i
+                asking += 1
+        answers(base, slots.observation, slots.asking[:asking], slots.answer)
+        for j in range(asking):
+            slots.action[slots.asking[j]] = slots.answer[j]
+        for i in range(running - 1, -1, -1):
+            row, u = out[slots.episode[i]], slots.decision[i]
+            copy_row(slots.state[i], world.state)
+            _, total, _, elapsed, terminated, truncated = carry_out(
+                world, slots.action[i], durations[u], 1.0, int(row[1]), slots.rng[i]
+            )
+            note(row, u, world.actions[u] == BASE, total, elapsed)
+            copy_row(world.state, slots.state[i])
+            copy_row(world.next_observation, slots.observation[i])
+            if terminated or truncated:  # the last slot moves here
+                running -= 1
+                slots.episode[i] = slots.episode[running]
+                slots.rng[i, 0] = slots.rng[running, 0]
+                copy_row(slots.state[running], slots.state[i])
+                copy_row(slots.observation[running], slots.observation[i])
 
 
 class Simulation:
@@ -206,8 +287,17 @@ class Simulation:
             state=w.state.copy(), observation=w.observation.copy(), next_observation=w.observation.copy()
         )
         out = np.zeros((episodes, 4 + len(self._learner.durations)))
-        run_policy(policy.chooser, self._learner.durations, aside, seeded(seed), apart, out)
+        if not apart:
+            run_policy(policy.chooser, self._learner.durations, aside, seeded(seed), out)
+            return out
+        n = min(episodes, SIDE_BY_SIDE)
+        crowd, slots = new_crowd(policy.chooser, n), new_slots(n, len(w.observation))
+        with one_thread():
+            run_side_by_side(crowd, self._base(n), self._learner.durations, aside, slots, seeded(seed), out)
         return out
+
+    def _base(self, n: int) -> Crowd:
+        return new_crowd(self._world.base, n if len(self._world.base.networks) else 0)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return where the episode stands."""

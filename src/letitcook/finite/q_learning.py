@@ -239,12 +239,13 @@ class QLearner:
         Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
         return _evaluate(self._world, Q, ((1.0, 0.0),), 0.0, self._enough(episodes), seeded(seed))
 
-    def family(self) -> list[tuple[float, TablePolicy]]:
-        """Return nothing: there is but one policy."""
-        return []
+    @property
+    def trade_offs(self) -> None:
+        """None: there is but one policy."""
+        return None
 
-    def policy(self) -> TablePolicy:
-        """Return the greedy policy as it is now."""
+    def policy(self, z: float | None = None) -> TablePolicy:
+        """Return the greedy policy as it is now; there is but one."""
         table = _greedy_table(self.Q, self._weights, self._rule.slack).astype(np.int16)
         first = np.unique(self.tables.rows, return_index=True)[1]
         return TablePolicy([observation_key(self.tables.observations[s]) for s in first], table)

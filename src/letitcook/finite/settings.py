@@ -66,7 +66,7 @@ PAPER = QSettings(bootstrap="lexicographic")
 """The paper's table of LQ-learning hyperparameters, with what it leaves open chosen to be nearest to its results."""
 EXACT = QSettings(alpha=1.0, sub_waits=True, backward_replay=True)
 """Beyond the paper: deterministic transitions need no averaging, and every episode is used to the full."""
-EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, sub_waits=True)
+EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, sub_waits=True, backward_replay=True)
 """The same for random transitions, which must be averaged."""
 
 
