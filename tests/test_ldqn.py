@@ -60,7 +60,7 @@ def test_targets_are_the_definition(objective, double_q):
     for i in range(60):
         x, x2 = dice.normal(size=(2, 3)).astype(np.float32)
         remember(learner.replay, x, i % 5, -float(i), -1.0, 0.9 ** (i % 4), x2, i % 7 == 0, i % 5 == 0)
-    draw(learner.replay, learner.room.batch, 8, 1, False, False, learner.rng)
+    draw(learner.replay, learner.room.batch, 8, 1, False, learner.rng)
     write_inputs(learner, 8)
     targets(learner, 8)
     batch, choosing = learner.room.batch, learner.networks.parameters if double_q else learner.networks.target
@@ -80,7 +80,7 @@ def test_targets_are_cut_to_their_range():
     )
     x = np.zeros(1, dtype=np.float32)
     remember(learner.replay, x, 0, 100.0, -100.0, 1.0, x, False, False)
-    draw(learner.replay, learner.room.batch, 8, 1, False, True, learner.rng)
+    draw(learner.replay, learner.room.batch, 8, 1, True, learner.rng)
     write_inputs(learner, 8)
     targets(learner, 8)
     assert learner.room.y[:, :8].tolist() == [[5.0] * 8, [-2.0] * 8]

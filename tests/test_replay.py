@@ -36,7 +36,7 @@ def test_the_ring_forgets_the_oldest():
 
 def test_a_draw_returns_whole_rows_uniformly():
     replay, batch = filled(rows=10, n=4), new_batch(8000, 2)
-    draw(replay, batch, 8000, 1, False, True, seeded(0))
+    draw(replay, batch, 8000, 1, True, seeded(0))
     counts = np.bincount(batch.decision)
     assert len(counts) == 4
     assert np.abs(counts / 8000 - 0.25).max() < 0.03
@@ -55,7 +55,7 @@ def test_what_comes_after_the_end_is_worth_nothing():
         ({"truncated": True}, False, 0.0),
     ):
         replay, batch = filled(4, 4, **how), new_batch(20, 2)
-        draw(replay, batch, 20, 1, False, bootstrap, seeded(0))
+        draw(replay, batch, 20, 1, bootstrap, seeded(0))
         np.testing.assert_allclose(batch.discount, expected)
 
 
@@ -66,56 +66,38 @@ def two_episodes(rows=20, explored=()):
         for e in range(2):
             reward, ends = (i + 1) * 10**e, i == 4
             row = remember(replay, vector(i + 10 * e), i, reward, -1.0, 0.5, vector(i + 1 + 10 * e), ends, False)
-            link(replay, row, before[e], float(e), (e, i) in explored)
+            link(replay, row, before[e], (e, i) in explored)
             before[e] = row
     return replay
 
 
-def drawn(replay, ahead, conditioned=False, n=400):
+def drawn(replay, ahead, n=400):
     """Return what is drawn for each first observation: task reward, waiting reward, discount, last observation."""
     batch = new_batch(n, 1)
-    draw(replay, batch, n, ahead, conditioned, True, seeded(0))
-    rows = zip(
-        batch.observation[:, 0].tolist(),
-        batch.reward[:, 0].tolist(),
-        batch.reward[:, 1].tolist(),
-        batch.discount.tolist(),
-        batch.next_observation[:, 0].tolist(),
-        batch.z.tolist(),
-        strict=True,
-    )
-    return {first: (*rest, None if np.isnan(z) else z) for first, *rest, z in rows}
+    draw(replay, batch, n, ahead, True, seeded(0))
+    columns = (batch.observation, batch.reward[:, 0], batch.reward[:, 1], batch.discount, batch.next_observation)
+    return {first: tuple(rest) for first, *rest in np.column_stack(columns).tolist()}
 
 
 def test_a_target_looks_ahead_along_its_own_episode_to_its_end():
     seen = drawn(two_episodes(), ahead=3)
-    assert seen[0] == (1 + 0.5 * 2 + 0.25 * 3, -1.75, 0.125, 3, 0.0)
-    assert seen[10] == (10 + 0.5 * 20 + 0.25 * 30, -1.75, 0.125, 13, 1.0)
-    assert seen[3] == (4 + 0.5 * 5, -1.5, 0.0, 5, 0.0)  # there are but two left
-    assert seen[14] == (50, -1.0, 0.0, 15, 1.0)
+    assert seen[0] == (1 + 0.5 * 2 + 0.25 * 3, -1.75, 0.125, 3)
+    assert seen[10] == (10 + 0.5 * 20 + 0.25 * 30, -1.75, 0.125, 13)
+    assert seen[3] == (4 + 0.5 * 5, -1.5, 0.0, 5)  # there are but two left
+    assert seen[14] == (50, -1.0, 0.0, 15)
 
 
 def test_a_target_does_not_look_ahead_through_what_was_random():
     seen = drawn(two_episodes(explored={(0, 2), (1, 0)}), ahead=4)
-    assert seen[0] == (1 + 0.5 * 2, -1.5, 0.25, 2, 0.0)
-    assert seen[2] == (3 + 0.5 * 4 + 0.25 * 5, -1.75, 0.0, 5, 0.0)  # the first decision itself may be random
+    assert seen[0] == (1 + 0.5 * 2, -1.5, 0.25, 2)
+    assert seen[2] == (3 + 0.5 * 4 + 0.25 * 5, -1.75, 0.0, 5)  # the first decision itself may be random
     assert seen[10][3] == 14
 
 
 def test_rows_that_were_overwritten_are_not_looked_at():
     seen = drawn(two_episodes(rows=4), ahead=5)
     assert sorted(seen) == [3, 4, 13, 14]
-    assert seen[3] == (4 + 0.5 * 5, -1.5, 0.0, 5, 0.0)
-
-
-def test_half_of_the_rows_are_for_any_trade_off_and_do_not_look_ahead():
-    replay, batch = two_episodes(), new_batch(4_000, 1)
-    draw(replay, batch, 4_000, 3, True, True, seeded(0))
-    alone = np.isnan(batch.z)
-    assert 0.45 < alone.mean() < 0.55
-    assert (batch.reward[alone, 1] == -1.0).all()
-    assert (batch.reward[~alone & (batch.decision < 3), 1] == -1.75).all()
-    assert set(batch.z[~alone].tolist()) == {0.0, 1.0}
+    assert seen[3] == (4 + 0.5 * 5, -1.5, 0.0, 5)
 
 
 def sub_waits(elapsed, planned, terminated, truncated, n=3000):

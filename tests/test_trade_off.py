@@ -78,7 +78,7 @@ def test_a_reward_for_being_alive_moves_all_values_by_the_same():
     for decision, elapsed, ends in ((0, 1, False), (2, 3, False), (0, 1, True), (2, 2, True)):
         reward = (1 - gamma**elapsed) / (1 - gamma)  # one a step
         remember(learner.replay, x, decision, reward, -1.0, gamma**elapsed, x, ends, False)
-    draw(learner.replay, learner.room.batch, 16, 1, False, True, learner.rng)
+    draw(learner.replay, learner.room.batch, 16, 1, True, learner.rng)
     write_inputs(learner, 16)
     targets(learner, 16)
     batch = learner.room.batch

@@ -33,7 +33,7 @@ FRESH_EPISODES, FRESH_EPISODES_IN_PYTHON = 1_000, 100
 """Fresh episodes on which the best policy is evaluated at the end; fewer where each step goes through Python."""
 SCREENING, SCREENING_IN_PYTHON = 50, 10
 """Episodes that every candidate lives, where there are several."""
-LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800, 1600), (20, 20, 40, 80)
+LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800), (20, 20, 40, 80)
 """Episodes of each look at a candidate that may be chosen."""
 BASE_ITSELF = 0
 """Step of the candidate that asks the base policy at every step: it was there from the beginning."""

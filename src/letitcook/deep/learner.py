@@ -13,7 +13,6 @@ decision with the greatest `T_0 + λ T_1`, and one run learns the policies of al
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -314,7 +313,7 @@ def take_in(
         terminated,
         truncated,
     )
-    link(learner.replay, row, int(now[BEFORE]), now[Z], now[EXPLORING] > 0.0)
+    link(learner.replay, row, int(now[BEFORE]), now[EXPLORING] > 0.0)
     now[BEFORE] = row
     learner.counters[STEPS] += elapsed
     learner.counters[DECISIONS] += 1
@@ -353,15 +352,7 @@ def learn(learner: Learner, steps: int) -> None:
     while done < steps:
         t = learner.counters[GRADIENT_STEPS]
         block = min(room.y.shape[1] // size, steps - done, rules.target_interval - t % rules.target_interval)
-        draw(
-            learner.replay,
-            room.batch,
-            block * size,
-            rules.ahead,
-            rules.conditioned,
-            rules.bootstrap_on_truncation,
-            learner.rng,
-        )
+        draw(learner.replay, room.batch, block * size, rules.ahead, rules.bootstrap_on_truncation, learner.rng)
         write_inputs(learner, block * size)
         targets(learner, block * size)
         done_share = min(1.0, learner.counters[STEPS] / rules.learning_rate_steps)
@@ -403,9 +394,7 @@ def write_inputs(learner: Learner, rows: int) -> None:
         write_input(learner.inputs, room.batch.observation[i], room.x[i])
         write_input(learner.inputs, room.batch.next_observation[i], room.next_x[i])
         if learner.rules.conditioned:
-            z = float(room.batch.z[i])
-            if math.isnan(z):
-                z = draw_trade_off(learner.trade_offs, learner.rng)
+            z = draw_trade_off(learner.trade_offs, learner.rng)
             room.x[i, -1] = room.next_x[i, -1] = z
             room.lam[i] = 10.0**z
 

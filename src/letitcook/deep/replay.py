@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.kernels import compiled, random_below, random_float
+from letitcook.kernels import compiled, random_below
 
 POSITION, FILLED = 0, 1
 """Places in `Replay.cursor`."""
@@ -33,8 +33,6 @@ class Replay(NamedTuple):
     next_observation: NDArray[np.float32]
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
-    z: NDArray[np.float32]
-    """log10 λ of the episode."""
     explored: NDArray[np.bool_]
     """Whether the decision was a random one."""
     following: NDArray[np.int64]
@@ -54,8 +52,6 @@ class Batch(NamedTuple):
     past: NDArray[np.float32]
     """Share of an endless stream of rewards that falls into the decision, `1 - γ^elapsed`; all of it at the end."""
     next_observation: NDArray[np.float32]
-    z: NDArray[np.float32]
-    """log10 λ of the episode where a target looks ahead along it; NaN where any λ may be learned from."""
 
 
 def new_replay(rows: int, observation_size: int) -> Replay:
@@ -76,7 +72,6 @@ def new_replay(rows: int, observation_size: int) -> Replay:
         next_observation=np.zeros((rows, observation_size), dtype=np.float32),
         terminated=np.zeros(rows, dtype=np.bool_),
         truncated=np.zeros(rows, dtype=np.bool_),
-        z=np.zeros(rows, dtype=np.float32),
         explored=np.zeros(rows, dtype=np.bool_),
         following=np.full(rows, NONE),
         cursor=np.zeros(2, dtype=np.int64),
@@ -92,7 +87,6 @@ def new_batch(rows: int, observation_size: int) -> Batch:
         discount=np.zeros(rows, dtype=np.float32),
         past=np.zeros(rows, dtype=np.float32),
         next_observation=np.zeros((rows, observation_size), dtype=np.float32),
-        z=np.zeros(rows, dtype=np.float32),
     )
 
 
@@ -127,9 +121,8 @@ def remember(
 
 
 @compiled
-def link(replay: Replay, row: int, before: int, z: float, explored: bool) -> None:
-    """Say of a row which one was before it in its episode (or `NONE`), and how its decision came about."""
-    replay.z[row] = z
+def link(replay: Replay, row: int, before: int, explored: bool) -> None:
+    """Say of a row which one was before it in its episode (or `NONE`), and whether its decision was a random one."""
     replay.explored[row] = explored
     if before != NONE:
         replay.following[before] = row
@@ -174,19 +167,12 @@ def remember_sub_wait(
 
 @compiled
 def draw(
-    replay: Replay,
-    batch: Batch,
-    rows: int,
-    ahead: int,
-    conditioned: bool,
-    bootstrap_on_truncation: bool,
-    rng: NDArray[np.uint64],
+    replay: Replay, batch: Batch, rows: int, ahead: int, bootstrap_on_truncation: bool, rng: NDArray[np.uint64]
 ) -> None:
     """Draw `rows` transitions uniformly, with replacement, into `batch`.
 
-    Each is drawn with up to `ahead - 1` decisions that followed it, as long as these were greedy: the rewards of all of
-    them, and the observation at the end. Greedy means greedy for the λ of that episode, so where there are several λ,
-    half of the rows are drawn without, to learn from them for any λ.
+    Each comes with up to `ahead - 1` decisions that followed it, as long as these were greedy: the rewards of all of
+    them, and the observation at the end.
     """
     size = batch.observation.shape[1]
     for i in range(rows):
@@ -195,10 +181,7 @@ def draw(
             batch.observation[i, j] = replay.observation[at, j]
         batch.decision[i] = replay.decision[at]
         task, waiting, discount = replay.reward[at, 0], replay.reward[at, 1], replay.discount[at]
-        alone = ahead <= 1 or (conditioned and random_float(rng) < 0.5)
-        batch.z[i] = np.float32(np.nan) if alone else replay.z[at]
-        left = 0 if alone else ahead - 1
-        while left > 0 and not (replay.terminated[at] or replay.truncated[at]):
+        for _ in range(ahead - 1):
             after = replay.following[at]
             if after == NONE or replay.explored[after]:
                 break
@@ -206,7 +189,6 @@ def draw(
             waiting += discount * replay.reward[after, 1]
             discount *= replay.discount[after]
             at = after
-            left -= 1
         for j in range(size):
             batch.next_observation[i, j] = replay.next_observation[at, j]
         batch.reward[i, 0] = task

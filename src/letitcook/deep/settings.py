@@ -76,8 +76,8 @@ class LDQNSettings:
     longest_repeat: int = 0
     """Exploration repeats an action that is not a wait up to this many times; 0 draws every decision alike."""
     ahead: int = 1
-    """Decisions that a target looks ahead, along those that were greedy; more than 1 also sees what an observation does
-    not show."""
+    """Decisions that a target looks ahead, along those that were greedy. More than 1 also learns what an observation
+    does not show; it needs one way to be greedy, so there are no `trade_offs` beside it."""
     average: int = 0
     """Gradient steps over which the networks are averaged; the average decides, in training and as the policy. 0 lets
     the networks themselves decide."""
@@ -108,6 +108,7 @@ class LDQNSettings:
         if self.trade_offs is not None:
             low, high = self.trade_offs
             _check("trade_offs", self.trade_offs, low < high, "give the range of log10 λ, such as (-2, 0.75)")
+            _check("ahead", self.ahead, self.ahead == 1, "with trade_offs a target looks one decision ahead; give 1")
         if self.adapt:
             _check("gamma", self.gamma, self.gamma < 1, "adapting rewards needs a discount below 1, such as 0.99")
         if self.clip_targets is not None:
@@ -210,13 +211,22 @@ BEST = LDQNSettings(
     learning_rate_end=0.02,
 )
 """One setting for all tasks."""
+AHEAD = 5
+"""Decisions that targets look ahead where there is a single objective."""
 
 
 def _best(task: str | None, gamma: float, method: str, steps: int, mode: str) -> LDQNSettings:
-    trade_offs = BEST.trade_offs if method == "lexicographic" else None
+    trade_offs, ahead = (BEST.trade_offs, 1) if method == "lexicographic" else (None, AHEAD)
     gamma = gamma if gamma < 1.0 else BEST.gamma
     explored = min(BEST.epsilon_steps, max(1, steps // 5))
-    return replace(BEST, gamma=gamma, trade_offs=trade_offs, learning_rate_steps=steps, epsilon_steps=explored)
+    return replace(
+        BEST,
+        gamma=gamma,
+        trade_offs=trade_offs,
+        ahead=ahead,
+        learning_rate_steps=steps,
+        epsilon_steps=explored,
+    )
 
 
 PRESETS = {"paper": _paper, "best": _best}
