@@ -206,6 +206,33 @@ def plan_value(tables: Tables, decisions: Decisions, H: int, better: Any) -> tup
     return tuple(sum(p * value(0, s)[k] for p, s in starts) for k in range(2))  # type: ignore[return-value]
 
 
+def policy_value(tables: Tables, decisions: Decisions, H: int, table: Any, gamma: float) -> tuple[float, float]:
+    """Return `(J0, J1)` of a policy that knows no clock, exactly, from the end of time to its beginning."""
+    n, end = tables.n_actions, tables.end
+    value = [[(0.0, 0.0)] * (end + 1) for _ in range(H + 1)]
+    for t in range(H - 1, -1, -1):
+        for s in range(tables.n_states):
+            u = int(table[tables.rows[s]])
+            left, action = min(int(decisions.durations_of[u]), H - t), int(decisions.actions_of[u])
+            where, task, discount = {s: 1.0}, 0.0, 1.0
+            for _ in range(left):
+                after: dict[int, float] = {}
+                for state, chance in where.items():
+                    if state == end:
+                        after[end] = after.get(end, 0.0) + chance
+                        continue
+                    for i in range(tables.offsets[state * n + action], tables.offsets[state * n + action + 1]):
+                        p, s2 = chance * float(tables.probability[i]), int(tables.next_state[i])
+                        task += discount * p * float(tables.reward[i])
+                        after[s2] = after.get(s2, 0.0) + p
+                where, discount = after, discount * gamma
+            task += discount * sum(p * value[t + left][s2][0] for s2, p in where.items())
+            waiting = -1.0 + discount * sum(p * value[t + left][s2][1] for s2, p in where.items())
+            value[t][s] = task, waiting
+    starts = list(zip(tables.start_probability.tolist(), tables.start_state.tolist(), strict=True))
+    return sum(p * value[0][s][0] for p, s in starts), sum(p * value[0][s][1] for p, s in starts)
+
+
 def network_values(network, sizes, x):
     """Return what a network, a flat row of weights `(out, in)` and biases by layer, says of `x`."""
     h, at = x.astype(float), 0

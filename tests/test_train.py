@@ -13,8 +13,12 @@ from gymnasium import spaces
 from letitcook import WaitingEnv, evaluate, learn, load, make, plan, wrap
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import NotFiniteError, SettingError, UnknownNameError
-from letitcook.train import begin, decisions_of, objective_of, run_until_stopped
+from letitcook.finite.plan import plan_tables
+from letitcook.finite.tables import Tables, enumerate_env
+from letitcook.train import begin, begin_tables, decisions_of, objective_of, run_until_stopped
 from letitcook.training import Training
+from letitcook.wmdp import Decisions
+from naive import policy_value
 
 
 class Scripted:
@@ -87,13 +91,47 @@ def test_vanilla_never_waits() -> None:
     assert decisions_of("vanilla", env.decisions).durations == ()
 
 
-def test_toy_text_with_random_transitions() -> None:
-    env = WaitingEnv(gym.make("FrozenLake-v1", is_slippery=True), wait=0, durations=(2,))
-    best = plan(env, objective="task")
-    learned = learn(env, method="scalar", lam=0.0, steps=600_000, preset="exact", progress=False)
-    played = evaluate(env, learned.policy, episodes=1_500, seed=5)
-    assert played.task_return > 0.9 * best.task_return
-    assert learned.about["settings"]["visit_power"] > 0
+@pytest.mark.parametrize("seed", [0, 1])
+def test_slippery_frozen_lake_is_learned_to_the_planned_value(seed: int) -> None:
+    env = WaitingEnv(gym.make("FrozenLake-v1", is_slippery=True), wait=0, durations=(2, 4))
+    best = plan(env)
+    learned = learn(env, steps=600_000, seed=seed, preset="best", progress=False)
+    assert learned.about["settings"]["visit_power"] > 0  # detected: transitions are random
+    J0, J1 = policy_value(enumerate_env(env), env.decisions, 100, learned.policy.table, 1.0)
+    assert 0.99 * best.task_return < J0 <= best.task_return  # the plan knows how much time is left, the policy does not
+    assert 1.05 * best.queries > -J1
+
+
+def random_tables(seed: int, states: int = 12, actions: int = 3, outcomes: int = 3) -> Tables:
+    """Return a world with random transitions and costs; one of its states ends the episode."""
+    dice = np.random.default_rng(seed)
+    rows = range(states * actions)
+    return Tables(
+        n_states=states,
+        n_terminal=1,
+        n_actions=actions,
+        offsets=np.arange(len(rows) + 1) * outcomes,
+        probability=np.concatenate([dice.dirichlet(np.ones(outcomes)) for _ in rows]),
+        next_state=np.concatenate([dice.choice(states + 1, outcomes, replace=False) for _ in rows]),
+        reward=dice.uniform(-1.0, 0.0, len(rows) * outcomes),
+        start_state=np.array([0]),
+        start_probability=np.array([1.0]),
+        observations=list(range(states)),
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_worlds_are_learned_to_the_planned_value(seed: int) -> None:
+    tables, decisions, gamma, horizon = random_tables(seed), Decisions(("a", "b", "wait"), 2, (2, 4)), 0.95, 200
+    best = plan_tables(tables, decisions, horizon, objective_of("lexicographic"), gamma).values[0, 0]
+    training = begin_tables(tables, decisions, horizon, "lexicographic", None, 0, "best", gamma)
+    for _ in training.run(1_000_000):
+        pass
+    J0, J1 = policy_value(tables, decisions, horizon, training.result().policy.table, gamma)
+    alone = policy_value(tables, decisions, horizon, np.zeros(tables.n_states, dtype=int), gamma)[0]
+    assert best - 0.01 * abs(best) < J0 <= best + 1e-9
+    assert alone < best - 0.05 * abs(best)  # it takes some learning
+    assert J1 < -1.0
 
 
 def test_same_seed_same_result() -> None:

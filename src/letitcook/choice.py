@@ -186,20 +186,26 @@ def leading(candidates: Sequence[Candidate], price: float = 0.0) -> list[Candida
     ranked = sorted(candidates, key=lambda c: (price * c.queries - c.task_return, c.queries, -c.step))
     top = ranked[0].task_return - price * ranked[0].queries
     equal = sum(c.task_return - price * c.queries == top for c in ranked)
-    if equal <= SETTLED[0]:
-        return ranked[: SETTLED[0]]
-    return [ranked[i] for i in np.linspace(0, equal - 1, SETTLED[0]).astype(int)]
+    return spread(ranked[:equal], SETTLED[0]) if equal > SETTLED[0] else ranked[: SETTLED[0]]
 
 
 def promising(candidates: Sequence[Candidate], most: int, tolerance: Tolerance = NONE) -> list[Candidate]:
     """Return the candidates that may still be chosen: those not measurably worse than the best in the screening.
 
-    At most `most` of them by queries, as many as can still become the reference by return, and the front.
+    At most `most` of them, from the fewest queries to the most, as many as can still become the reference, and the
+    front. Few queries alone would not do: where all of those fail in the end, there must be something before the base.
     """
     best = max(candidates, key=lambda c: (c.task_return, -c.queries))
-    few = sorted((c for c in candidates if not lost(c, best, tolerance)), key=lambda c: c.queries)[:most]
-    kept = {id(c) for c in (*few, *leading(candidates), *front(candidates))}
+    open_ = sorted((c for c in candidates if not lost(c, best, tolerance)), key=lambda c: c.queries)
+    kept = {id(c) for c in (*spread(open_, most), *leading(candidates), *front(candidates))}
     return [c for c in candidates if id(c) in kept]
+
+
+def spread(ranked: Sequence[Candidate], most: int) -> list[Candidate]:
+    """Return at most that many of them, evenly from the first to the last."""
+    if len(ranked) <= most:
+        return list(ranked)
+    return [ranked[i] for i in np.linspace(0, len(ranked) - 1, most).astype(int)]
 
 
 @dataclass

@@ -156,8 +156,9 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
     arrays = files.unpack_arrays(content.get(POLICY), folder / POLICY)
     base, checkpoint, front = content.get(BASE), content.get(CHECKPOINT), content.get(FRONT)
     try:
+        kind = manifest["about"]["policy"]
         return Learned(
-            policy=POLICIES[manifest["about"]["policy"]].from_arrays(arrays),
+            policy=POLICIES[kind].from_arrays(arrays),
             best=Point(**manifest["best"]),
             fresh=Point(**manifest["fresh"]),
             curve=curve_of(content, folder),
@@ -168,7 +169,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             base=None if base is None else NetworkPolicy.from_arrays(files.unpack_arrays(base, folder / BASE)),
             evaluation_episodes=int(manifest.get("evaluation_episodes", 0)),
             choice=manifest.get("choice"),
-            front=() if front is None else tuple(candidates_of(files.unpack_arrays(front, folder / FRONT))),
+            front=() if front is None else tuple(candidates_of(files.unpack_arrays(front, folder / FRONT), kind)),
             checkpoint=None if manifest["finished"] else files.unpack_arrays(checkpoint, folder / CHECKPOINT),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -188,8 +189,8 @@ def candidate_arrays(candidates: Sequence[Candidate]) -> dict[str, NDArray[Any]]
     return arrays
 
 
-def candidates_of(arrays: Mapping[str, NDArray[Any]]) -> list[Candidate]:
-    """Return the candidates among saved arrays."""
+def candidates_of(arrays: Mapping[str, NDArray[Any]], policy_kind: str) -> list[Candidate]:
+    """Return the candidates among saved arrays; their policies are tables or networks, by the names of `POLICIES`."""
     parts: dict[int, dict[str, NDArray[Any]]] = {}
     for name, array in arrays.items():
         if name.startswith("candidate."):
@@ -198,7 +199,7 @@ def candidates_of(arrays: Mapping[str, NDArray[Any]]) -> list[Candidate]:
     found = []
     for _, its in sorted(parts.items()):
         step, z = its["met"].tolist()
-        policy = NetworkPolicy.from_arrays(its)
+        policy = POLICIES[policy_kind].from_arrays(its)
         found.append(Candidate(int(step), None if np.isnan(z) else z, policy, its["screening"].copy()))
     return found
 

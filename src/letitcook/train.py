@@ -194,7 +194,10 @@ def begin_tables(
     assert isinstance(settings, QSettings)
     learner = QLearner(tables, decisions_of(method, decisions), horizon, objective, settings, check_seed(seed))
     about = _about("table", method, lam, seed, preset, asdict(settings), decisions)
-    return Training(learner, objective, seed, about, steps=FINITE_STEPS)
+    training = Training(learner, objective, seed, about, steps=FINITE_STEPS)
+    if preset != "paper" and not tables.deterministic:  # else one episode tells all
+        training.choosing, training.episodes = True, SCREENING
+    return training
 
 
 def begin_networks(

@@ -37,8 +37,8 @@ LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800), (20, 20, 40, 80)
 """Episodes of each look at a candidate that may be chosen."""
 BASE_ITSELF = 0
 """Step of the candidate that asks the base policy at every step: it was there from the beginning."""
-CANDIDATES = 24
-"""Candidates with few queries that are kept."""
+CANDIDATES = 64
+"""Candidates that are kept, beside the front and those that may become the reference."""
 
 
 class Learner(Protocol):
@@ -256,7 +256,7 @@ class Training:
             changed = sorted(k for k in self.about if self.about[k] != run.about.get(k))
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
         self.learner.restore(run.checkpoint)
-        self.candidates = candidates_of(run.checkpoint)
+        self.candidates = candidates_of(run.checkpoint, run.about["policy"])
         self.evaluation_episodes = run.evaluation_episodes
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, run.policy, run.seconds
 

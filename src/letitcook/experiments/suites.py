@@ -21,6 +21,10 @@ from letitcook.envs import TASKS, task_named
 from letitcook.errors import SettingError, UnknownNameError
 from letitcook.train import BEST_STEPS, DEEP_STEPS, FINITE_STEPS, METHODS, objective_of, preset_settings
 
+BASE_STEPS = 100_000
+"""Primitive steps of a vanilla policy with preset `best` that is to be wrapped."""
+LIMIT_SEEDS = range(10, 20)
+"""Seeds of the suite `limit`; others were used while the preset was made."""
 SMOKE_STEPS = {True: 20_000, False: 2_500}
 """Primitive steps of a smoke run, for finite tasks and for the others."""
 
@@ -138,7 +142,8 @@ def base_of(run: Run) -> Run | None:
     """
     if run.row.mode != "wrap" or task_named(run.row.task).base_policy is not None:
         return None
-    return replace(run, row=Row(run.row.task, "scratch", "vanilla", variant=run.row.variant))
+    steps = min(run.steps, BASE_STEPS) if run.preset == "best" else run.steps
+    return replace(run, row=Row(run.row.task, "scratch", "vanilla", variant=run.row.variant), steps=steps)
 
 
 def _paper(finite: tuple[bool, ...]) -> list[Run]:
@@ -164,7 +169,7 @@ def _limit() -> list[Run]:
     """Return preset `best` on the tasks with networks, from scratch and around its own vanilla policies."""
     names = [task.name for task in TASKS.values() if not task.finite]
     rows = [Row(name, mode, "lexicographic") for name in names for mode in ("scratch", "wrap")]
-    return [Run(row, seed, BEST_STEPS, preset="best") for row in rows for seed in range(10)]
+    return [Run(row, seed, BEST_STEPS, preset="best") for row in rows for seed in LIMIT_SEEDS]
 
 
 SUITES: dict[str, Callable[[], list[Run]]] = {
