@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from letitcook import Episode, interleave, make, plan, rollout, task_named
+from letitcook.experiments.suites import paper_rows
 
 IMAGES = Path(__file__).parent / "images"
+BEST = "#d62728"
+PAPERS = {"lexicographic": ("*", "#f2b134"), "scalar": ("o", "#999999"), "vanilla": ("s", "#59a14f")}
+"""Shape and colour of the paper's methods."""
 ACT, WAIT, WORK, INK = "#4c78a8", "#f2b134", "#59a14f", "#333333"
 
 
@@ -46,6 +52,70 @@ def timeline(axis: plt.Axes, y: float, episode: Episode, fills: dict[int, str], 
 
 
 def main() -> None:
+    """Draw all pictures."""
+    kitchen()
+    limits()
+
+
+LIMITS = {
+    "cartpole": [(14.8, 200.0)],
+    "mountain-car": [(89.6, 98.65), (94.7, 97.7)],
+    "pong": [(23.1, 94.005), (25.1, 94.0)],
+}
+"""The best that is known, (queries, length): by beam search, by long training, and by dynamic programming."""
+FAITHFUL = {
+    ("cartpole", "scratch"): (33.7, 6.7, 199.66, 0.33),
+    ("cartpole", "wrap"): (57.3, 21.2, 199.94, 0.10),
+    ("mountain-car", "scratch"): (96.6, 8.0, 103.7, 2.3),
+    ("mountain-car", "wrap"): (97.2, 3.2, 104.1, 5.3),
+    ("pong", "scratch"): (29.3, 1.3, 94.29, 0.39),
+    ("pong", "wrap"): (27.5, 4.1, 94.21, 0.17),
+}
+"""Preset `paper`, a million steps, three seeds: queries and length with their spreads, from fidelity.md."""
+SPANS = {"cartpole": (185.0, 201.5), "mountain-car": (96.0, 112.0), "pong": (93.5, 99.5)}
+
+
+def limits() -> None:
+    """Draw length against queries for every method on each task with networks, with the best that is known."""
+    with (Path(__file__).parent / "limit.csv").open() as file:
+        seeds = list(csv.DictReader(file))
+    figure, panels = plt.subplots(2, 3, figsize=(10.4, 6.4), facecolor="white", layout="constrained")
+    for line, mode in zip(panels, ("scratch", "wrap"), strict=True):
+        for axis, (name, known) in zip(line, LIMITS.items(), strict=True):
+            for paper in paper_rows().values():
+                if (paper.row.task, paper.row.mode) == (name, mode):
+                    shape, ink = PAPERS[paper.row.method]
+                    axis.plot(paper.queries, paper.length, shape, mfc="none", mec=ink, ms=5 if shape == "o" else 10)
+            x, x_sd, y, y_sd = FAITHFUL[name, mode]
+            axis.errorbar(x, y, y_sd, x_sd, fmt="D", color=ACT, ms=5, lw=1)
+            of = [row for row in seeds if (row["task"], row["mode"]) == (name, mode)]
+            x_all, y_all = [float(row["queries"]) for row in of], [float(row["length"]) for row in of]
+            axis.plot(x_all, y_all, ".", color=BEST, ms=6, alpha=0.6)
+            axis.plot(np.mean(x_all), np.mean(y_all), "*", color=BEST, ms=14, mec="white", mew=0.8)
+            axis.plot(*zip(*known, strict=True), "+-", color=INK, ms=11, mew=1.8, lw=0.8)
+            axis.set_ylim(*SPANS[name])
+            axis.set_xlim(0, None)
+            axis.set_title(f"{name}, {'from scratch' if mode == 'scratch' else 'around a vanilla policy'}", fontsize=10)
+            axis.set_xlabel("queries")
+            axis.grid(alpha=0.25)
+            axis.spines[["top", "right"]].set_visible(False)
+        line[0].set_ylabel("length (steps)")
+    keys = [
+        Line2D([], [], ls="", marker="+", color=INK, ms=10, mew=1.8, label="best known"),
+        Line2D([], [], ls="", marker="*", color=BEST, ms=12, label="preset best, 200k steps (a dot: a seed)"),
+        Line2D([], [], ls="", marker="D", color=ACT, ms=5, label="preset paper, 1M steps"),
+        Line2D([], [], ls="", marker="*", mfc="none", color=WAIT, ms=10, label="the paper's LDQN"),
+        Line2D(
+            [], [], ls="", marker="o", mfc="none", color="#999999", ms=5, label="the paper's scalarised DQN, each λ"
+        ),
+        Line2D([], [], ls="", marker="s", mfc="none", color=WORK, ms=6, label="the paper's vanilla DQN"),
+    ]
+    figure.legend(handles=keys, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.savefig(IMAGES / "limits.png", dpi=130)
+    print(f"wrote {IMAGES / 'limits.png'}")
+
+
+def kitchen() -> None:
     """Draw the kitchen over timelines of Cook and Coffee."""
     times = [0, 14, 20, 25, 31]
     captions = ["start", "third onion in: it cooks", "dish fetched", "standing still", "soup taken"]

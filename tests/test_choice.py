@@ -14,6 +14,7 @@ from letitcook.choice import (
     met,
     pick,
     promising,
+    spread,
     worse,
 )
 from letitcook.errors import SettingError
@@ -96,7 +97,8 @@ def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept()
     good = [bandit.candidate(0.0, q, spread=0.0) for q in range(30, 60)]
     left = promising([*hopeless, *good], most=5)
     assert [c in left for c in hopeless] == [True] + [False] * 8  # the first is on the front
-    assert sorted(c.queries for c in left)[1:6] == [30, 31, 32, 33, 34]
+    assert [c for c in left if c in spread(good, 5)] == spread(good, 5)
+    assert [c.queries for c in spread(good, 5)] == [30, 37, 44, 51, 59]  # from the fewest queries to the most
     assert len(left) <= 1 + 5 + 16
     assert [c.queries for c in front(left)] == [1, 30]
 

@@ -12,7 +12,7 @@ from letitcook import learn, load, make
 from letitcook.choice import front
 from letitcook.train import begin
 
-CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "waves": 4}
+CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "waves": 4, "average": 50}
 
 
 @pytest.fixture(scope="module")

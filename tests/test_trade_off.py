@@ -22,7 +22,7 @@ from letitcook.kernels import seeded
 from letitcook.lexicographic import Objective
 from letitcook.runs import load
 from letitcook.train import begin
-from letitcook.training import always_base
+from letitcook.training import always_base, without_longer
 from letitcook.wmdp import Decisions
 from naive import network_values as values
 
@@ -156,7 +156,7 @@ def test_one_objective_has_no_trade_off():
     assert LDQNSettings().trade_offs is None
 
 
-CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "waves": 4}
+CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "waves": 4, "average": 50}
 
 
 def pushing(observation):
@@ -172,12 +172,13 @@ def small_training(env, steps, **kwargs):
 def test_around_a_policy_the_result_is_never_measurably_worse_than_the_policy():
     env = letitcook.wrap(gym.make("MountainCar-v0"), pushing, wait=1, durations=(2, 4, 8))
     training = small_training(env, 1_500)
+    training.looks = (20, 20)
     assert len(list(training.run(1_500))) == 3
     learned = training.result()
     assert learned.about["preset"] == "best"
     assert learned.choice is not None
-    assert learned.choice["candidates"] <= 1 + 3 * 9
-    assert learned.evaluation_episodes >= 3 * 9 * 4 + 10
+    assert learned.choice["candidates"] <= 1 + 3 * 10 + 2 * 16
+    assert learned.evaluation_episodes >= 3 * 7 * 4 + 10
     base = letitcook.evaluate(env, lambda_policy(), episodes=20, seed=3)
     played = letitcook.evaluate(env, learned.policy, episodes=20, seed=3)
     # So little training finds nothing good: the answer is the base itself, or something as good.
@@ -227,3 +228,16 @@ def test_vector_environments_are_learned_in(wrapped):
     assert single.length <= 200
     rows = training.learner.play(learned.policy, 5, 1)
     assert (rows[:, 4:].sum(axis=1) == rows[:, 1]).all()
+
+
+def test_a_policy_without_its_longer_waits_never_takes_them_and_is_else_the_same():
+    task = cartpole.TASK
+    learner = LDQN(task, task.decisions, LEXICOGRAPHIC, SMALL, 0)
+    learner.advance(1_000)
+    policy = learner.policy(0.5)
+    rows = np.random.default_rng(0).normal(size=(5_000, 4)).astype(np.float32)
+    before, after = (p.predict(rows)[0] for p in (policy, without_longer(policy, task.durations, 6)))
+    durations = task.decisions.durations_of
+    assert durations[before].max() > 6 >= durations[after].max()
+    allowed = durations[before] <= 6
+    np.testing.assert_array_equal(before[allowed], after[allowed])

@@ -10,7 +10,7 @@ again to the same bits.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -37,6 +37,8 @@ LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800), (20, 20, 40, 80)
 """Episodes of each look at a candidate that may be chosen."""
 BASE_ITSELF = 0
 """Step of the candidate that asks the base policy at every step: it was there from the beginning."""
+NEVER = np.float32(1e6)
+"""Taken from the value of a decision that is not to be taken any more."""
 CANDIDATES = 64
 """Candidates that are kept, beside the front and those that may become the reference."""
 
@@ -192,13 +194,13 @@ class Training:
 
     def _choose(self) -> None:
         """Settle on one of the candidates; around a base policy, asking it at every step is one of them."""
-        candidates = self._with_base(self.candidates)
+        candidates = [*self._with_base(self.candidates), *self._with_shorter_waits()]
 
         def play(policy: Any, look: int, episodes: int) -> NDArray[np.float64]:
             return self._played(policy, episodes, self._common_seed(1 + look), apart=True)
 
         if len(self.objective.weights) == 1:
-            choice = choose_best(candidates, play, self.looks, self._price())
+            choice = choose_best(candidates, play, self.looks[:-1], self._price())
         else:
             choice = choose(candidates, play, self.looks, self.tolerance)
         chosen = choice.candidate
@@ -212,6 +214,17 @@ class Training:
             "base_itself": chosen.step == BASE_ITSELF,
             "tolerance": self.tolerance._asdict(),
         }
+
+    def _with_shorter_waits(self) -> list[Candidate]:
+        """Return the best candidates without their longest waits, and with the shortest only: safer, less patient."""
+        durations = self.about.get("decisions", {}).get("durations", [])
+        longest = dict.fromkeys([durations[0], durations[(len(durations) - 1) // 2]]) if durations else {}
+        return [
+            self._candidate(without_longer(candidate.policy, durations, limit), candidate.trade_off, candidate.step)
+            for candidate in leading(self.candidates)
+            if candidate.step != BASE_ITSELF and candidate.trade_off is not None
+            for limit in longest
+        ]
 
     def result(self) -> Learned:
         """Return the best policy, evaluated on fresh episodes."""
@@ -279,3 +292,10 @@ class Training:
 def always_base(like: NetworkPolicy) -> NetworkPolicy:
     """Return the policy that asks the base at every step, in the form of another policy."""
     return NetworkPolicy(np.zeros_like(like.networks), like.sizes, 0.0, like.space, like.inputs)
+
+
+def without_longer(like: NetworkPolicy, durations: Sequence[int], limit: int) -> NetworkPolicy:
+    """Return a policy without its waits of more than `limit` steps; `durations` are those of its last decisions."""
+    networks = like.networks.copy()
+    networks[:, -len(durations) :][:, np.array(durations) > limit] -= NEVER
+    return NetworkPolicy(networks, like.sizes, like.slack, like.space, like.inputs)

@@ -30,7 +30,7 @@ SweepArgument = Annotated[Path, typer.Argument(help="A folder that reproduce wro
 def reproduce(
     suite_name: Annotated[
         str,
-        typer.Option("--suite", help="smoke, discrete, continuous, paper, limit, or a TOML file of yours"),
+        typer.Option("--suite", help="smoke, discrete, continuous, paper, limit, ablation, or a TOML file of yours"),
     ] = "discrete",
     rows: Annotated[
         str | None,

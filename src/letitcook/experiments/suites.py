@@ -3,6 +3,7 @@
 A run is a task, a mode, a method, λ, a seed, a number of steps, a preset and what is changed in it, with a readable id
 such as `cook/scalar-0.1/wrap/seed3`. The suite "paper" holds every row that the paper reports, "discrete" those of its
 four finite tasks, "continuous" those of the other three, and "smoke" a little of everything with very few steps.
+"limit" and "ablation" go beyond the paper: what preset `best` reaches, and what each of its parts is worth.
 """
 
 from __future__ import annotations
@@ -25,6 +26,17 @@ BASE_STEPS = 100_000
 """Primitive steps of a vanilla policy with preset `best` that is to be wrapped."""
 LIMIT_SEEDS = range(10, 20)
 """Seeds of the suite `limit`; others were used while the preset was made."""
+ABLATION_STEPS = 60_000
+LEFT_OUT: dict[str, dict[str, Any]] = {
+    "": {},
+    "no-trade-offs": {"trade_offs": None},
+    "no-scales": {"adapt": False},
+    "no-waves": {"waves": 0},
+    "no-repeats": {"longest_repeat": 0},
+    "no-average": {"average": 0},
+    "no-decay": {"learning_rate_end": 1.0},
+}
+"""What each variant of the suite `ablation` changes in preset `best`."""
 SMOKE_STEPS = {True: 20_000, False: 2_500}
 """Primitive steps of a smoke run, for finite tasks and for the others."""
 
@@ -172,12 +184,24 @@ def _limit() -> list[Run]:
     return [Run(row, seed, BEST_STEPS, preset="best") for row in rows for seed in LIMIT_SEEDS]
 
 
+def _ablation() -> list[Run]:
+    """Return preset `best` from scratch as it is, and with each of its parts left out."""
+    names = [task.name for task in TASKS.values() if not task.finite]
+    rows = [(Row(name, "scratch", "lexicographic", variant=out), LEFT_OUT[out]) for out in LEFT_OUT for name in names]
+    return [
+        Run(row, seed, ABLATION_STEPS, "best", tuple(changes.items()))
+        for row, changes in rows
+        for seed in LIMIT_SEEDS[:5]
+    ]
+
+
 SUITES: dict[str, Callable[[], list[Run]]] = {
     "smoke": _smoke,
     "discrete": lambda: _paper((True,)),
     "continuous": lambda: _paper((False,)),
     "paper": lambda: _paper((True, False)),
     "limit": _limit,
+    "ablation": _ablation,
 }
 
 
