@@ -12,7 +12,7 @@ import letitcook
 SOURCE = Path(letitcook.__file__).parent
 FLOORS = [
     ["errors", "typed", "numpy_policy"],
-    ["kernels", "space_data"],
+    ["kernels", "space_data", "importing"],
     ["wmdp", "lexicographic", "progress", "totals"],
     ["envs"],
     ["waiting"],

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 from gymnasium import spaces
 
-from letitcook.errors import SettingError, SpaceError, UnknownNameError
+from letitcook.errors import SettingError, SpaceError
+from letitcook.importing import module_named, thing_named
 from letitcook.waiting import action_names
 
 Step = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
@@ -86,20 +84,7 @@ def passive_named(text: str) -> str | Callable[[Any], Step]:
         if not text.isidentifier():
             raise SettingError(f"passive step {text!r} is not a name; give module:function, or the name of a method")
         return text
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:
-        raise SettingError(
-            f"passive step {text!r}: the module cannot be imported ({type(error).__name__}: {error}); "
-            "give module:function, with the module installed or in the current folder"
-        ) from error
-    function: Callable[[Any], Step] | None = getattr(module, function_name, None)
-    if function is None:
-        known = [name for name, thing in vars(module).items() if callable(thing) and not name.startswith("_")]
-        raise UnknownNameError(f"function in {module_name}", function_name, known)
+    function: Callable[[Any], Step] = thing_named(module_named(module_name), function_name, "function")
     if not callable(function):
         raise SettingError(f"passive step {text!r} is {function!r}, which is not a function")
     return function

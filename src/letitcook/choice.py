@@ -41,6 +41,8 @@ LEVEL = 0.025
 """Chance of ruling out a policy that loses nothing, at each look."""
 SETTLED = (16, 8, 4)
 """How many candidates for the reference are left after the screening, the first look and the second."""
+BASE_ITSELF = 0
+"""Step of the candidate that asks the base policy at every step: it was there from the beginning."""
 SPREAD, HALVINGS = 7, 3
 """Trade-offs that are spread evenly, and how often the gap is halved in which a loss begins."""
 
@@ -77,8 +79,6 @@ class Choice:
     reference: Candidate
     tested: int
     """Candidates that met the reference."""
-    episodes: int
-    """Episodes that were played for the choice."""
 
 
 class Tolerance(NamedTuple):
@@ -209,34 +209,36 @@ def spread(ranked: Sequence[Candidate], most: int) -> list[Candidate]:
     return [ranked[i] for i in np.linspace(0, len(ranked) - 1, most).astype(int)]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Trial:
-    """Plays candidates, in looks of growing size, and counts the episodes."""
+    """Plays candidates, in looks of growing size."""
 
     play: Play
     looks: Sequence[int]
     """Episodes of each look."""
-    episodes: int = 0
 
     def rows(self, candidate: Candidate, look: int) -> Rows:
         """Return the episodes of a candidate in all looks up to this one."""
         while len(candidate.looks) <= look:
             at = len(candidate.looks)
             candidate.looks.append(self.play(candidate.policy, at, self.looks[at]))
-            self.episodes += self.looks[at]
         return np.concatenate(candidate.looks[: look + 1])
 
     def best(self, candidates: Sequence[Candidate], price: float = 0.0) -> Candidate:
-        """Return the candidate with the best mean return, where a query costs `price`."""
+        """Return the candidate with the best mean return, where a query costs `price`.
+
+        The base policy itself stays in to the end, so that nothing is held against less than that.
+        """
 
         def worth(candidate: Candidate, look: int) -> tuple[float, float]:
             task_return, _, queries = self.rows(candidate, look)[:, :3].mean(axis=0).tolist()
             return task_return - price * queries, -queries
 
+        base = [candidate for candidate in candidates if candidate.step == BASE_ITSELF]
         running = leading(candidates, price)
         for look, left in enumerate(SETTLED[1:][: len(self.looks) - 1]):
             running = sorted(running, key=lambda c: worth(c, look), reverse=True)[:left]
-        return max(running, key=lambda c: worth(c, len(self.looks) - 1))
+        return max((*running, *base), key=lambda c: worth(c, len(self.looks) - 1))
 
     def shows_a_loss(self, candidate: Candidate, reference: Candidate, accepted: float) -> bool:
         """Say whether any look shows that a candidate loses more than is accepted."""
@@ -262,12 +264,11 @@ def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], to
             continue
         tested += 1
         if not trial.shows_a_loss(candidate, reference, accepted):
-            return Choice(candidate, reference, tested, trial.episodes)
-    return Choice(reference, reference, tested, trial.episodes)
+            return Choice(candidate, reference, tested)
+    return Choice(reference, reference, tested)
 
 
 def choose_best(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], price: float) -> Choice:
     """Return the candidate with the best mean return, where a query costs `price`: the choice of a single objective."""
-    trial = Trial(play, looks)
-    best = trial.best(candidates, price)
-    return Choice(best, best, 0, trial.episodes)
+    best = Trial(play, looks).best(candidates, price)
+    return Choice(best, best, 0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.machinery import PathFinder
@@ -26,6 +25,7 @@ from letitcook.files import as_plain
 from letitcook.foreign import named_policy
 from letitcook.foreign.actions import wait_action
 from letitcook.foreign.named import FORMS
+from letitcook.importing import look_here
 from letitcook.typed import converted
 from letitcook.waiting import WaitingEnv
 from letitcook.wmdp import check_durations
@@ -95,13 +95,6 @@ class Origin:
         wrapped = wrap(env, named_policy(self.policy, trust_pickle), wait, self.durations)
         try_base(wrapped, self)
         return wrapped
-
-
-def look_here() -> None:
-    """Let modules be found in the current folder too, after all others."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
 
 
 def fingerprint(policy: str) -> str:

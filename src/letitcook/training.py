@@ -17,7 +17,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.choice import NONE, Candidate, Tolerance, choose, choose_best, front, leading, met, pick, promising
+from letitcook.choice import (
+    BASE_ITSELF,
+    NONE,
+    Candidate,
+    Tolerance,
+    choose,
+    choose_best,
+    front,
+    leading,
+    met,
+    pick,
+    promising,
+)
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
 from letitcook.lexicographic import Objective
@@ -35,8 +47,6 @@ SCREENING, SCREENING_IN_PYTHON = 50, 10
 """Episodes that every candidate lives, where there are several."""
 LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800), (20, 20, 40, 80)
 """Episodes of each look at a candidate that may be chosen."""
-BASE_ITSELF = 0
-"""Step of the candidate that asks the base policy at every step: it was there from the beginning."""
 NEVER = np.float32(1e6)
 """Taken from the value of a decision that is not to be taken any more."""
 CANDIDATES = 64
