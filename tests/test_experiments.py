@@ -71,6 +71,20 @@ def test_suites() -> None:
         suite("discrete").only(rows=["pong"])
 
 
+def test_the_suites_beyond_the_paper() -> None:
+    limit = suite("limit")
+    assert len(limit.runs) == 3 * 2 * 10
+    assert {(run.preset, run.steps) for run in limit.runs} == {("best", 200_000)}
+    assert {(base.row.method, base.preset, base.steps) for base in limit.bases} == {("vanilla", "best", 100_000)}
+    assert [base.steps for base in limit.only(steps=5_000).bases] == [5_000] * 30
+    ablation = suite("ablation").runs
+    whole = {run.row.task: run.settings() for run in ablation if not run.row.variant}
+    for run in ablation:
+        changed = {name for name, value in run.settings().items() if value != whole[run.row.task][name]}
+        assert len(changed) == (1 if run.row.variant else 0), run.id  # one part is left out, and nothing else changes
+    assert len({run.row.variant for run in ablation}) * 3 * 5 == len(ablation)
+
+
 def test_the_smoke_suite_has_every_task_method_and_mode() -> None:
     rows = {run.row for run in suite("smoke").runs}
     assert len({row.task for row in rows}) == 7
