@@ -102,6 +102,32 @@ def test_slippery_frozen_lake_is_learned_to_the_planned_value(seed: int) -> None
     assert 1.05 * best.queries > -J1
 
 
+def test_around_a_policy_with_random_transitions_nothing_worse_is_chosen(tmp_path: Path) -> None:
+    def right_and_down(observation: int) -> int:
+        return 2 if observation % 4 < 2 else 1
+
+    def env() -> WaitingEnv:
+        return wrap(gym.make("FrozenLake-v1", is_slippery=True), right_and_down, wait=0, durations=(2,))
+
+    training = begin(env(), preset="best", steps=30_000)
+    for point in training.run(30_000):
+        if point.step >= 20_000:
+            break
+    training.stopped().save(tmp_path / "stopped")
+    again = begin(env(), preset="best", steps=30_000)
+    again.resume(load(tmp_path / "stopped"))
+    assert [c.queries for c in again.candidates] == [c.queries for c in training.candidates]
+    list(again.run(30_000))
+    learned = again.result()
+    assert learned.choice is not None
+    tables = enumerate_env(env())
+    alone, chosen = (
+        policy_value(tables, env().decisions, 100, table, 1.0)[0]
+        for table in (np.zeros(tables.n_states, dtype=int), learned.policy.table)
+    )
+    assert chosen >= alone - 0.02
+
+
 def random_tables(seed: int, states: int = 12, actions: int = 3, outcomes: int = 3) -> Tables:
     """Return a world with random transitions and costs; one of its states ends the episode."""
     dice = np.random.default_rng(seed)

@@ -32,6 +32,7 @@ from letitcook.choice import (
 )
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
+from letitcook.finite.policy import TablePolicy
 from letitcook.lexicographic import Objective
 from letitcook.runs import Learned, Point, candidate_arrays, candidates_of
 from letitcook.totals import Totals
@@ -210,7 +211,7 @@ class Training:
             return self._played(policy, episodes, self._common_seed(1 + look), apart=True)
 
         if len(self.objective.weights) == 1:
-            choice = choose_best(candidates, play, self.looks[:-1], self._price())
+            choice = choose_best(candidates, play, self.looks[:-1] or self.looks, self._price())
         else:
             choice = choose(candidates, play, self.looks, self.tolerance)
         chosen = choice.candidate
@@ -299,8 +300,10 @@ class Training:
         return self.objective.better((a.task_return, -a.queries), (b.task_return, -b.queries))
 
 
-def always_base(like: NetworkPolicy) -> NetworkPolicy:
+def always_base(like: Any) -> Any:
     """Return the policy that asks the base at every step, in the form of another policy."""
+    if isinstance(like, TablePolicy):
+        return TablePolicy(like.keys, np.zeros_like(like.table))
     return NetworkPolicy(np.zeros_like(like.networks), like.sizes, 0.0, like.space, like.inputs)
 
 
