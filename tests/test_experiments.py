@@ -74,8 +74,8 @@ def test_suites() -> None:
 def test_the_suites_beyond_the_paper() -> None:
     limit = suite("limit")
     assert len(limit.runs) == 3 * 2 * 10
-    assert {(run.preset, run.steps) for run in limit.runs} == {("best", 200_000)}
-    assert {(base.row.method, base.preset, base.steps) for base in limit.bases} == {("vanilla", "best", 100_000)}
+    assert {(run.preset, run.steps) for run in limit.runs} == {("best", 150_000)}
+    assert {(base.row.method, base.preset, base.steps) for base in limit.bases} == {("vanilla", "best", 60_000)}
     assert [base.steps for base in limit.only(steps=5_000).bases] == [5_000] * 30
     ablation = suite("ablation").runs
     whole = {run.row.task: run.settings() for run in ablation if not run.row.variant}

@@ -210,10 +210,12 @@ class Training:
         def play(policy: Any, look: int, episodes: int) -> NDArray[np.float64]:
             return self._played(policy, episodes, self._common_seed(1 + look), apart=True)
 
+        # Around a base policy there is one more look: what is lost there, somebody had.
+        looks = self.looks if self.about.get("mode") == "wrap" else self.looks[:-1] or self.looks
         if len(self.objective.weights) == 1:
-            choice = choose_best(candidates, play, self.looks[:-1] or self.looks, self._price())
+            choice = choose_best(candidates, play, looks, self._price())
         else:
-            choice = choose(candidates, play, self.looks, self.tolerance)
+            choice = choose(candidates, play, looks, self.tolerance)
         chosen = choice.candidate
         rows = np.concatenate([chosen.screening, *chosen.looks])
         self.policy, self.best = chosen.policy, self._point(rows)._replace(step=chosen.step)

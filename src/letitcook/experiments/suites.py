@@ -22,8 +22,10 @@ from letitcook.envs import TASKS, task_named
 from letitcook.errors import SettingError, UnknownNameError
 from letitcook.train import BEST_STEPS, DEEP_STEPS, FINITE_STEPS, METHODS, objective_of, preset_settings
 
-BASE_STEPS = 100_000
+BASE_STEPS = 60_000
 """Primitive steps of a vanilla policy with preset `best` that is to be wrapped."""
+LIMIT_STEPS = 150_000
+"""Primitive steps of a run of the suite `limit`, so that all of it takes little more than half an hour on two cores."""
 LIMIT_SEEDS = range(10, 20)
 """Seeds of the suite `limit`; others were used while the preset was made."""
 ABLATION_STEPS = 40_000
@@ -182,7 +184,7 @@ def _limit() -> list[Run]:
     """Return preset `best` on the tasks with networks, from scratch and around its own vanilla policies."""
     names = [task.name for task in TASKS.values() if not task.finite]
     rows = [Row(name, mode, "lexicographic") for name in names for mode in ("scratch", "wrap")]
-    return [Run(row, seed, BEST_STEPS, preset="best") for row in rows for seed in LIMIT_SEEDS]
+    return [Run(row, seed, LIMIT_STEPS, preset="best") for row in rows for seed in LIMIT_SEEDS]
 
 
 def _ablation() -> list[Run]:
