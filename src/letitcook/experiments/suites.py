@@ -28,7 +28,7 @@ LIMIT_STEPS = 150_000
 """Primitive steps of a run of the suite `limit`, so that all of it takes little more than half an hour on two cores."""
 LIMIT_SEEDS = range(20, 30)
 """Seeds of the suite `limit`; others were used while the preset was made."""
-ABLATION_STEPS = 40_000
+ABLATION_STEPS = 30_000
 """Primitive steps of a run of the suite `ablation`: few, for that is where parts differ most."""
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "": {},
