@@ -72,7 +72,12 @@ FAITHFUL = {
     ("pong", "wrap"): (27.5, 4.1, 94.21, 0.17),
 }
 """Preset `paper`, a million steps, three seeds: queries and length with their spreads, from fidelity.md."""
-SPANS = {"cartpole": (185.0, 201.5), "mountain-car": (96.0, 112.0), "pong": (93.5, 99.5)}
+SPANS = {
+    "cartpole": ((0.0, 205.0), (198.5, 200.3)),
+    "mountain-car": ((84.0, 106.0), (97.0, 109.0)),
+    "pong": ((15.0, 97.0), (93.8, 97.0)),
+}
+"""What is shown: the range of queries, and of lengths."""
 
 
 def limits() -> None:
@@ -85,7 +90,7 @@ def limits() -> None:
             for paper in paper_rows().values():
                 if (paper.row.task, paper.row.mode) == (name, mode):
                     shape, ink = PAPERS[paper.row.method]
-                    axis.plot(paper.queries, paper.length, shape, mfc="none", mec=ink, ms=5 if shape == "o" else 10)
+                    axis.plot(paper.queries, paper.length, shape, mfc="none", mec=ink, ms=10 if shape == "*" else 5)
             x, x_sd, y, y_sd = FAITHFUL[name, mode]
             axis.errorbar(x, y, y_sd, x_sd, fmt="D", color=ACT, ms=5, lw=1)
             of = [row for row in seeds if (row["task"], row["mode"]) == (name, mode)]
@@ -93,16 +98,16 @@ def limits() -> None:
             axis.plot(x_all, y_all, ".", color=BEST, ms=6, alpha=0.6)
             axis.plot(np.mean(x_all), np.mean(y_all), "*", color=BEST, ms=14, mec="white", mew=0.8)
             axis.plot(*zip(*known, strict=True), "+-", color=INK, ms=11, mew=1.8, lw=0.8)
-            axis.set_ylim(*SPANS[name])
-            axis.set_xlim(0, None)
+            axis.set_xlim(*SPANS[name][0])
+            axis.set_ylim(*SPANS[name][1])
             axis.set_title(f"{name}, {'from scratch' if mode == 'scratch' else 'around a vanilla policy'}", fontsize=10)
             axis.set_xlabel("queries")
             axis.grid(alpha=0.25)
             axis.spines[["top", "right"]].set_visible(False)
         line[0].set_ylabel("length (steps)")
     keys = [
-        Line2D([], [], ls="", marker="+", color=INK, ms=10, mew=1.8, label="best known"),
-        Line2D([], [], ls="", marker="*", color=BEST, ms=12, label="preset best, 200k steps (a dot: a seed)"),
+        Line2D([], [], ls="", marker="+", color=INK, ms=10, mew=1.8, label="best known from scratch"),
+        Line2D([], [], ls="", marker="*", color=BEST, ms=12, label="preset best, 150k steps (a dot: a seed)"),
         Line2D([], [], ls="", marker="D", color=ACT, ms=5, label="preset paper, 1M steps"),
         Line2D([], [], ls="", marker="*", mfc="none", color=WAIT, ms=10, label="the paper's LDQN"),
         Line2D(
