@@ -29,6 +29,7 @@ from letitcook.runs import Learned, Point
 from letitcook.tracking import Callback
 from letitcook.training import (
     FRESH_EPISODES_IN_PYTHON,
+    LOOKS,
     LOOKS_IN_PYTHON,
     SCREENING,
     SCREENING_IN_PYTHON,
@@ -195,8 +196,9 @@ def begin_tables(
     learner = QLearner(tables, decisions_of(method, decisions), horizon, objective, settings, check_seed(seed))
     about = _about("table", method, lam, seed, preset, asdict(settings), decisions)
     training = Training(learner, objective, seed, about, steps=FINITE_STEPS)
-    if preset != "paper" and not tables.deterministic:  # else one episode tells all
-        training.choosing, training.episodes = True, SCREENING
+    if preset != "paper" and not tables.deterministic:  # else one episode tells all; here many cost next to nothing
+        training.choosing, training.episodes = True, 10 * SCREENING
+        training.looks = tuple(10 * look for look in LOOKS)
     return training
 
 
