@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import re
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,8 @@ EPISODES, SEED = 1_000, 424_243
 
 def facts(folder: Path) -> dict[str, Any]:
     """Return what one run reached."""
-    task, _, mode, last = folder.parts[-4:]
-    run, seed = load(folder), int(re.sub("seed", "", last))
+    run = load(folder)
+    task, mode, seed = (run.about[name] for name in ("task", "mode", "seed"))
     at_end = run.curve[-1]
     found: dict[str, Any] = {
         "task": task,

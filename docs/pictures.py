@@ -14,10 +14,9 @@ from letitcook import Episode, interleave, make, plan, rollout, task_named
 from letitcook.experiments.suites import paper_rows
 
 IMAGES = Path(__file__).parent / "images"
-BEST = "#d62728"
-PAPERS = {"lexicographic": ("*", "#f2b134"), "scalar": ("o", "#999999"), "vanilla": ("s", "#59a14f")}
+ACT, WAIT, WORK, INK, BEST, GREY = "#4c78a8", "#f2b134", "#59a14f", "#333333", "#d62728", "#999999"
+PAPERS = {"lexicographic": ("*", WAIT), "scalar": ("o", GREY), "vanilla": ("s", WORK)}
 """Shape and colour of the paper's methods."""
-ACT, WAIT, WORK, INK = "#4c78a8", "#f2b134", "#59a14f", "#333333"
 
 
 def frames(times: list[int]) -> list[np.ndarray]:
@@ -110,9 +109,7 @@ def limits() -> None:
         Line2D([], [], ls="", marker="*", color=BEST, ms=12, label="preset best, 150k steps (a dot: a seed)"),
         Line2D([], [], ls="", marker="D", color=ACT, ms=5, label="preset paper, 1M steps"),
         Line2D([], [], ls="", marker="*", mfc="none", color=WAIT, ms=10, label="the paper's LDQN"),
-        Line2D(
-            [], [], ls="", marker="o", mfc="none", color="#999999", ms=5, label="the paper's scalarised DQN, each λ"
-        ),
+        Line2D([], [], ls="", marker="o", mfc="none", color=GREY, ms=5, label="the paper's scalarised DQN, each λ"),
         Line2D([], [], ls="", marker="s", mfc="none", color=WORK, ms=6, label="the paper's vanilla DQN"),
     ]
     figure.legend(handles=keys, loc="outside lower center", ncols=3, frameon=False, fontsize=9)

@@ -12,7 +12,7 @@ from letitcook.choice import (
     front,
     leading,
     met,
-    pick,
+    passing,
     promising,
     spread,
     worse,
@@ -122,7 +122,7 @@ def test_most_trade_offs_are_met_where_a_loss_begins():
     new = met(meet, (-3.0, 3.0), [])
     assert asked[:7] == [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
     assert asked[7:] == [0.5, 0.75, 0.625]
-    assert pick(new).queries == 49.5
+    assert passing(new)[0].queries == 49.5
     # What is known from before sets the standard: then nothing passes, and there is no gap to look into.
     asked.clear()
     met(meet, (-3.0, 3.0), [scripted(101.0, 60.0)])

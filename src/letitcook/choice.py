@@ -142,13 +142,14 @@ def met(meet: Callable[[float], Candidate], span: tuple[float, float], known: Se
     >>> [round(c.trade_off, 2) for c in met(meet, (-3.0, 3.0), [])]
     [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 0.5, 0.25, 0.12]
     """
-    new = [meet(z) for z in np.linspace(*span, SPREAD).tolist()]
+    places = np.linspace(*span, SPREAD).tolist()
+    new = [meet(z) for z in places]
     best = max([*known, *new], key=lambda c: c.task_return)
-    passing = [i for i, candidate in enumerate(new) if not lost(candidate, best)]
-    at = min(passing, key=lambda i: new[i].queries, default=SPREAD - 1)
+    unbeaten = [i for i, candidate in enumerate(new) if not lost(candidate, best)]
+    at = min(unbeaten, key=lambda i: new[i].queries, default=SPREAD - 1)
     if at == SPREAD - 1:
         return new
-    low, high = np.linspace(*span, SPREAD)[[at, at + 1]].tolist()
+    low, high = places[at : at + 2]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         new.append(meet(middle))
@@ -161,10 +162,10 @@ def lost(candidate: Candidate, best: Candidate, tolerance: Tolerance = NONE) -> 
     return worse(candidate.screening[:, 0], best.screening[:, 0], tolerance.of(best.task_return), LEVEL)
 
 
-def pick(candidates: Sequence[Candidate], tolerance: Tolerance = NONE) -> Candidate:
-    """Return the candidate with the fewest queries that loses nothing measurable on the screening episodes alone."""
+def passing(candidates: Sequence[Candidate], tolerance: Tolerance = NONE) -> list[Candidate]:
+    """Return those that are not measurably worse than the best on the screening episodes, the fewest queries first."""
     best = max(candidates, key=lambda c: (c.task_return, -c.queries))
-    return min((c for c in candidates if not lost(c, best, tolerance)), key=lambda c: c.queries)
+    return sorted((c for c in candidates if not lost(c, best, tolerance)), key=lambda c: c.queries)
 
 
 def front(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -184,9 +185,12 @@ def leading(candidates: Sequence[Candidate], price: float = 0.0) -> list[Candida
 
     Many may be equally good on few episodes. Of those, some with few queries and some with many: either may be safer.
     """
-    ranked = sorted(candidates, key=lambda c: (price * c.queries - c.task_return, c.queries, -c.step))
-    top = ranked[0].task_return - price * ranked[0].queries
-    equal = sum(c.task_return - price * c.queries == top for c in ranked)
+
+    def worth(candidate: Candidate) -> float:
+        return candidate.task_return - price * candidate.queries
+
+    ranked = sorted(candidates, key=lambda c: (-worth(c), c.queries, -c.step))
+    equal = sum(worth(c) == worth(ranked[0]) for c in ranked)
     return spread(ranked[:equal], SETTLED[0]) if equal > SETTLED[0] else ranked[: SETTLED[0]]
 
 
@@ -196,9 +200,7 @@ def promising(candidates: Sequence[Candidate], most: int, tolerance: Tolerance =
     At most `most` of them, from the fewest queries to the most, as many as can still become the reference, and the
     front. Few queries alone would not do: where all of those fail in the end, there must be something before the base.
     """
-    best = max(candidates, key=lambda c: (c.task_return, -c.queries))
-    open_ = sorted((c for c in candidates if not lost(c, best, tolerance)), key=lambda c: c.queries)
-    kept = {id(c) for c in (*spread(open_, most), *leading(candidates), *front(candidates))}
+    kept = {id(c) for c in (*spread(passing(candidates, tolerance), most), *leading(candidates), *front(candidates))}
     return [c for c in candidates if id(c) in kept]
 
 

@@ -27,7 +27,7 @@ from letitcook.choice import (
     front,
     leading,
     met,
-    pick,
+    passing,
     promising,
 )
 from letitcook.deep.policy import NetworkPolicy
@@ -177,7 +177,7 @@ class Training:
         known = self._with_base(self.candidates)
         several = met(lambda z: self._candidate(self.learner.policy(z), z), span, known)
         self.candidates = promising([*known, *several], CANDIDATES, self.tolerance)
-        return pick(several, self.tolerance)
+        return passing(several, self.tolerance)[0]
 
     def _with_base(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the candidates and, around a base policy, the one that asks it at every step."""
