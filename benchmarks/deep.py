@@ -23,7 +23,7 @@ import numpy as np
 
 from letitcook.deep.blas import one_thread, product
 from letitcook.deep.ldqn import LDQN, PAPER
-from letitcook.deep.learner import learn
+from letitcook.deep.learning import learn
 from letitcook.envs import cartpole, mountain_car, pong
 from letitcook.kernels import compiled
 from letitcook.lexicographic import Objective

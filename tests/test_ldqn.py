@@ -11,7 +11,8 @@ import pytest
 from gymnasium import spaces
 
 from letitcook.deep.ldqn import LDQN, PAPER, LDQNSettings
-from letitcook.deep.learner import learn, new_learner, targets, write_inputs
+from letitcook.deep.learner import new_learner
+from letitcook.deep.learning import learn, targets, write_inputs
 from letitcook.deep.network import initial_parameters
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.replay import draw, remember
@@ -61,8 +62,8 @@ def test_targets_are_the_definition(objective, double_q):
         x, x2 = dice.normal(size=(2, 3)).astype(np.float32)
         remember(learner.replay, x, i % 5, -float(i), -1.0, 0.9 ** (i % 4), x2, i % 7 == 0, i % 5 == 0)
     draw(learner.replay, learner.room.batch, 8, 1, False, learner.rng)
-    write_inputs(learner, 8)
-    targets(learner, 8)
+    write_inputs(learner, 8, False)
+    targets(learner, 8, 1.0)
     batch, choosing = learner.room.batch, learner.networks.parameters if double_q else learner.networks.target
     for i in range(8):
         x2 = batch.next_observation[i]
@@ -81,8 +82,8 @@ def test_targets_are_cut_to_their_range():
     x = np.zeros(1, dtype=np.float32)
     remember(learner.replay, x, 0, 100.0, -100.0, 1.0, x, False, False)
     draw(learner.replay, learner.room.batch, 8, 1, True, learner.rng)
-    write_inputs(learner, 8)
-    targets(learner, 8)
+    write_inputs(learner, 8, False)
+    targets(learner, 8, 1.0)
     assert learner.room.y[:, :8].tolist() == [[5.0] * 8, [-2.0] * 8]
 
 
@@ -378,6 +379,7 @@ def test_restoring_something_else_is_refused():
     [
         {"gamma": 0.0}, {"learning_rate": -1.0}, {"batch_size": 0}, {"slack": -0.1}, {"loss": "l1"}, {"polyak": 2.0},
         {"epsilon_end": 1.5}, {"hidden": (0,)}, {"clip_targets": ((1.0, 0.0), (0.0, 1.0))}, {"sub_waits": -1},
+        {"imagined": 1.0, "adapt": True, "gamma": 0.9}, {"imagined": 0.5}, {"task_networks": 2}, {"task_networks": 0},
     ],
 )  # fmt: skip
 def test_settings_outside_what_is_allowed(wrong):

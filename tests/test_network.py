@@ -14,6 +14,7 @@ from letitcook.deep.network import (
     forward,
     forward_row,
     gradient,
+    gradient_of_all,
     initial_parameters,
     new_scratch,
     parameter_count,
@@ -82,6 +83,19 @@ def test_gradient_equals_the_twin(sizes, huber):
     gradient(parameters, np.array(sizes), x, taken, target, huber, scratch)
     expected = naive_gradient(parameters.astype(float), sizes, x, taken, target, huber)
     np.testing.assert_allclose(scratch.gradient, expected, rtol=1e-3, atol=2e-6)
+
+
+@pytest.mark.parametrize("sizes", SHAPES)
+def test_gradient_of_all_outputs_is_the_sum_over_them(sizes):
+    x, _, _ = batch(sizes)
+    target = np.random.default_rng(4).normal(size=(64, sizes[-1])).astype(np.float32)
+    parameters = initial_parameters(sizes, 1, np.random.default_rng(1))[0]
+    scratch, out = new_scratch(sizes, 1, 64), np.zeros((64, sizes[-1]), dtype=np.float32)
+    gradient_of_all(parameters, np.array(sizes), x, target, out, scratch)
+    np.testing.assert_allclose(out, naive_forward(parameters.astype(float), sizes, x)[1], rtol=1e-4, atol=1e-5)
+    every = [np.full(64, u) for u in range(sizes[-1])]
+    expected = sum(naive_gradient(parameters.astype(float), sizes, x, u, target[:, u[0]], False) for u in every)
+    np.testing.assert_allclose(scratch.gradient, expected, rtol=1e-3, atol=1e-5)
 
 
 def test_adam_equals_the_twin():

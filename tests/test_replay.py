@@ -66,7 +66,7 @@ def two_episodes(rows=20, explored=()):
         for e in range(2):
             reward, ends = (i + 1) * 10**e, i == 4
             row = remember(replay, vector(i + 10 * e), i, reward, -1.0, 0.5, vector(i + 1 + 10 * e), ends, False)
-            link(replay, row, before[e], (e, i) in explored)
+            link(replay, row, before[e], e / 10, (e, i) in explored)
             before[e] = row
     return replay
 
@@ -85,6 +85,13 @@ def test_a_target_looks_ahead_along_its_own_episode_to_its_end():
     assert seen[10] == (10 + 0.5 * 20 + 0.25 * 30, -1.75, 0.125, 13)
     assert seen[3] == (4 + 0.5 * 5, -1.5, 0.0, 5)  # there are but two left
     assert seen[14] == (50, -1.0, 0.0, 15)
+
+
+def test_a_row_has_the_trade_off_of_its_episode():
+    replay, batch = two_episodes(), new_batch(200, 1)
+    draw(replay, batch, 200, 3, True, seeded(0))
+    assert set(batch.z[batch.observation[:, 0] < 10]) == {np.float32(0.0)}
+    assert set(batch.z[batch.observation[:, 0] >= 10]) == {np.float32(0.1)}
 
 
 def test_a_target_does_not_look_ahead_through_what_was_random():

@@ -228,7 +228,7 @@ def begin_networks(
     elif isinstance(env, WaitingVectorEnv):
         world = env.with_discount(settings.gamma)
     else:
-        world = env.with_discount(settings.gamma, settings.sub_waits > 0)
+        world = env.with_discount(settings.gamma, settings.looks_inside)
     learner = LDQN(world, decisions, objective, settings, check_seed(seed), base if compiled else None)
     about = _about("network", method, lam, seed, preset, asdict(settings), decisions)
     about.update(task=name, mode=mode)

@@ -75,7 +75,7 @@ class LDQN:
         if isinstance(task_or_env, Task):
             size = _observation_size(task_or_env, decisions, base)
             self._learner = new_learner(size, decisions, objective.weights, settings, seed)
-            self._driver = Simulation(task_or_env, decisions, self._learner, base, settings.sub_waits > 0)
+            self._driver = Simulation(task_or_env, decisions, self._learner, base, settings.looks_inside)
         elif isinstance(task_or_env, WaitingVectorEnv):
             self._space = _flattenable(task_or_env.single_observation_space)
             size, n = spaces.flatdim(self._space), task_or_env.num_envs
@@ -174,9 +174,9 @@ class LDQN:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return all that it takes to go on later to the same bits."""
         saved = {name: array.copy() for name, array in _state(self._learner).items()}
-        filled = int(self._learner.replay.cursor[FILLED])
         for name, array in saved.items():
-            if name.startswith("replay.") and name != "replay.cursor":
+            if _is_ring(name):
+                filled = int(saved[f"{name.split('.')[0]}.cursor"][FILLED])
                 saved[name] = array[:filled]
         return {**saved, **self._driver.arrays()}
 
@@ -187,8 +187,9 @@ class LDQN:
         if missing:
             raise FileFormatError(f"the saved learner lacks {', '.join(missing)}; was it saved by another version?")
         for name, array in state.items():
-            saved, is_ring = arrays[name], name.startswith("replay.") and name != "replay.cursor"
-            if saved.shape[1:] != array.shape[1:] or (len(saved) > len(array) if is_ring else len(saved) != len(array)):
+            saved = arrays[name]
+            fits = len(saved) <= len(array) if _is_ring(name) else len(saved) == len(array)
+            if saved.shape[1:] != array.shape[1:] or not fits:
                 raise FileFormatError(
                     f"the saved learner's {name} has shape {saved.shape} where {array.shape} is needed; "
                     "it was saved with other settings"
@@ -204,6 +205,8 @@ def _state(learner: Learner) -> dict[str, NDArray[Any]]:
     return {
         **{f"networks.{name}": array for name, array in learner.networks._asdict().items()},
         **{f"replay.{name}": array for name, array in learner.replay._asdict().items()},
+        **{f"steps.{name}": array for name, array in learner.steps._asdict().items()},
+        **{f"passive.{name}": array for name, array in learner.passive._asdict().items()},
         **{f"inputs.{name}": array for name, array in learner.inputs._asdict().items()},
         **{f"measures.{name}": array for name, array in learner.measures._asdict().items()},
         **{f"trade_offs.{name}": getattr(learner.trade_offs, name) for name in ("counts", "means", "seen")},
@@ -211,6 +214,11 @@ def _state(learner: Learner) -> dict[str, NDArray[Any]]:
         "counters": learner.counters,
         "rng": learner.rng,
     }
+
+
+def _is_ring(name: str) -> bool:
+    """Say whether an array is a column of a ring, of which only the filled part is saved."""
+    return name.startswith(("replay.", "steps.")) and not name.endswith(".cursor")
 
 
 def _observation_size(task: Task, decisions: Decisions, base: NetworkPolicy | None) -> int:

@@ -1,14 +1,8 @@
-"""The learner in machine code: decide, remember, learn. Both ways of driving it call these same kernels.
+"""The learner in machine code: what it is, how it decides, and what it remembers. `learning.py` is how it learns.
 
-With `K` objectives in order of importance and one network for each, a transition of decision `u` gives the targets::
-
-    y_k = r_k + γ^elapsed · T_k(s', u*_k)      u*_k = Lex-Argmax over objectives 0..k of the target networks T at s'
-
-and `y_k = r_k` where the episode has ended. `r_k` is the objective's weighting of `(task, waiting)`. For one objective
-this is DQN (Mnih et al. 2015); for two it is lexicographic DQN (Skalse et al. 2022).
-
-Beyond the paper, the networks can be conditioned on a trade-off λ (`trade_off.py`): every objective then follows the
-decision with the greatest `T_0 + λ T_1`, and one run learns the policies of all λ in a range.
+Both ways of driving it call these same kernels. It has `K` objectives in order of importance and a network for each;
+the first, the task, can have more than one: their mean then decides. Beyond the paper, the networks can be conditioned
+on a trade-off λ (`trade_off.py`): one run then learns the policies of all λ in a range.
 """
 
 from __future__ import annotations
@@ -19,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.deep.adaptation import (
-    ALIVE,
     TASK,
-    WAITING,
+    TENS,
     Measures,
     adapt_bounds,
     adapt_inputs,
@@ -32,19 +25,26 @@ from letitcook.deep.adaptation import (
 from letitcook.deep.inputs import Inputs, input_size, plain_inputs, write_input
 from letitcook.deep.network import (
     Scratch,
-    adam,
-    forward,
     forward_row,
-    gradient,
     initial_parameters,
     new_scratch,
     parameter_count,
 )
-from letitcook.deep.replay import NONE, Batch, Replay, draw, link, new_batch, new_replay, remember
+from letitcook.deep.passive import (
+    Passive,
+    PassiveRoom,
+    Steps,
+    new_passive,
+    new_passive_room,
+    new_steps,
+    remember_step,
+    try_step,
+)
+from letitcook.deep.replay import NONE, Batch, Replay, link, new_batch, new_replay, remember
 from letitcook.deep.settings import LDQNSettings
 from letitcook.deep.trade_off import TradeOffs, draw_trade_off, new_trade_offs, note_episode
 from letitcook.errors import SettingError
-from letitcook.kernels import compiled, compiled_fast, random_below, random_float, seeded
+from letitcook.kernels import compiled, random_below, random_float, seeded
 from letitcook.lexicographic import lex_argmax_kernel
 from letitcook.wmdp import Decisions
 
@@ -74,12 +74,14 @@ class Rules(NamedTuple):
     epsilon_end: float
     epsilon_steps: int
     slack: float
+    task_networks: int
     follow: bool
     huber: bool
     double_q: bool
     bootstrap_on_truncation: bool
     sub_waits: int
     ahead: int
+    imagined: int
     conditioned: bool
     adapt: bool
     longest_repeat: int
@@ -89,7 +91,7 @@ class Rules(NamedTuple):
 
 
 class Networks(NamedTuple):
-    """One row for each objective, `(K, parameters)`."""
+    """One row for each objective, and then one for each further network of the first: `(N, parameters)`."""
 
     parameters: NDArray[np.float32]
     target: NDArray[np.float32]
@@ -105,11 +107,11 @@ class Room(NamedTuple):
     scratch: Scratch
     batch: Batch
     q: NDArray[np.float32]
-    """Target networks' values of the next observations, `(K, rows, n)`."""
+    """Target networks' values of the next observations, `(N, rows, n)`."""
     q_choosing: NDArray[np.float32]
     """The networks' own, for double Q; else empty."""
     y: NDArray[np.float32]
-    """Targets, `(K, rows)`."""
+    """Targets, `(N, rows)`."""
     x: NDArray[np.float32]
     """Inputs of the observations, `(rows, inputs)`."""
     next_x: NDArray[np.float32]
@@ -117,6 +119,7 @@ class Room(NamedTuple):
     """λ of each row, or `LEXICOGRAPHIC`."""
     row_x: NDArray[np.float32]
     """The input of one observation."""
+    passive: PassiveRoom
 
 
 class Learner(NamedTuple):
@@ -126,15 +129,18 @@ class Learner(NamedTuple):
     sizes: NDArray[np.int64]
     networks: Networks
     replay: Replay
+    steps: Steps
+    """Passive steps that were lived, where waits are imagined."""
+    passive: Passive
     inputs: Inputs
     measures: Measures
     trade_offs: TradeOffs
     episodes: NDArray[np.float64]
     """What each episode under way is about, `(episodes, 6)`."""
     weights: NDArray[np.float64]
-    """The objective, `(K, 2)`."""
+    """What each network learns, as weights of `(task, waiting)`: `(N, 2)`."""
     bounds: NDArray[np.float64]
-    """Lowest and highest target of each objective, `(K, 2)`."""
+    """Lowest and highest target of each network, `(N, 2)`."""
     durations: NDArray[np.int64]
     """Steps that each decision asks for."""
     waits: NDArray[np.int64]
@@ -161,14 +167,17 @@ def new_learner(
         raise SettingError("trade_offs goes with the lexicographic method, which has two objectives")
     inputs = plain_inputs(observation_size, settings.waves, seed)
     sizes = (input_size(inputs) + conditioned, *settings.hidden, n)
-    parameters = initial_parameters(sizes, K, np.random.default_rng([seed, 1]))
+    weights = np.concatenate([weights, *[weights[:1]] * (settings.task_networks - 1)])
+    N = len(weights)
+    parameters = initial_parameters(sizes, N, np.random.default_rng([seed, 1]))
     blocks = 1 if settings.double_q else max(1, ROWS_AT_ONCE // settings.batch_size)
     rows = settings.batch_size * min(blocks, settings.gradient_steps, settings.target_interval)
     counters = np.zeros(5, dtype=np.int64)
     counters[NEXT_UPDATE], counters[EPISODE_STEP] = max(settings.learning_starts, 1), -1
-    bounds = np.array([[-np.inf, np.inf]] * K)
+    bounds = np.array([[-np.inf, np.inf]] * N)
     if settings.clip_targets is not None:
         bounds = weights @ np.array(settings.clip_targets)  # weights are never negative
+    passive = new_passive(observation_size, seed)
     return Learner(
         rules=Rules(
             gamma=float(settings.gamma),
@@ -183,12 +192,14 @@ def new_learner(
             epsilon_end=float(settings.epsilon_end),
             epsilon_steps=int(settings.epsilon_steps),
             slack=float(settings.slack),
+            task_networks=int(settings.task_networks),
             follow=settings.bootstrap == "lexicographic",
             huber=settings.loss == "huber",
             double_q=bool(settings.double_q),
             bootstrap_on_truncation=bool(settings.bootstrap_on_truncation),
             sub_waits=int(settings.sub_waits),
             ahead=int(settings.ahead),
+            imagined=int(settings.imagined * settings.batch_size),
             conditioned=conditioned,
             adapt=bool(settings.adapt),
             longest_repeat=int(settings.longest_repeat),
@@ -200,11 +211,13 @@ def new_learner(
         networks=Networks(
             parameters=parameters,
             target=parameters.copy(),
-            first_moment=np.zeros((K, parameter_count(sizes)), dtype=np.float32),
-            second_moment=np.zeros((K, parameter_count(sizes)), dtype=np.float32),
-            average=parameters[: K if settings.average else 0].copy(),
+            first_moment=np.zeros((N, parameter_count(sizes)), dtype=np.float32),
+            second_moment=np.zeros((N, parameter_count(sizes)), dtype=np.float32),
+            average=parameters[: N if settings.average else 0].copy(),
         ),
         replay=new_replay(settings.buffer_size, observation_size),
+        steps=new_steps(settings.buffer_size if settings.imagined else 1, observation_size),
+        passive=passive,
         inputs=inputs,
         measures=new_measures(observation_size),
         trade_offs=new_trade_offs(settings.trade_offs),
@@ -217,15 +230,16 @@ def new_learner(
         counters=counters,
         rng=seeded(seed),
         room=Room(
-            scratch=new_scratch(sizes, K, rows),
+            scratch=new_scratch(sizes, N, rows),
             batch=new_batch(rows, observation_size),
-            q=np.zeros((K, rows, n), dtype=np.float32),
-            q_choosing=np.zeros((K, rows if settings.double_q else 0, n), dtype=np.float32),
-            y=np.zeros((K, rows), dtype=np.float32),
+            q=np.zeros((N, rows, n), dtype=np.float32),
+            q_choosing=np.zeros((N, rows if settings.double_q else 0, n), dtype=np.float32),
+            y=np.zeros((N, rows), dtype=np.float32),
             x=np.zeros((rows, sizes[0]), dtype=np.float32),
             next_x=np.zeros((rows, sizes[0]), dtype=np.float32),
             lam=np.full(rows, LEXICOGRAPHIC),
             row_x=np.zeros(sizes[0], dtype=np.float32),
+            passive=new_passive_room(passive, settings.batch_size),
         ),
     )
 
@@ -271,14 +285,23 @@ def greedy(learner: Learner, observation: NDArray[np.float32], z: float) -> int:
     networks = learner.networks.average if rules.average else learner.networks.parameters
     for k in range(len(networks)):
         forward_row(networks[k], learner.sizes, x, scratch.row, scratch.q[k])
-    return choose(scratch.q, rules.slack, 10.0**z if rules.conditioned else LEXICOGRAPHIC)
+    return choose(scratch.q, rules.task_networks, rules.slack, 10.0**z if rules.conditioned else LEXICOGRAPHIC)
 
 
 @compiled
-def choose(q: NDArray[np.float64], slack: float, lam: float) -> int:
-    """Return the column of `q`, `(K, n)`, that is lexicographically best, or greatest in `q0 + λ q1`."""
+def choose(q: NDArray[np.float64], task_networks: int, slack: float, lam: float) -> int:
+    """Return the column of `q`, `(N, n)`, that is lexicographically best, or greatest in `q0 + λ q1`.
+
+    Its first row becomes the mean of the task networks'.
+    """
+    K = len(q) - task_networks + 1
+    if len(q) > K:
+        for u in range(q.shape[1]):
+            for k in range(K, len(q)):
+                q[0, u] += q[k, u]
+            q[0, u] /= task_networks
     if lam == LEXICOGRAPHIC:
-        return lex_argmax_kernel(q, slack)
+        return lex_argmax_kernel(q[:K], slack)
     best = 0
     for u in range(1, q.shape[1]):
         if q[0, u] + lam * q[1, u] > q[0, best] + lam * q[1, best]:
@@ -313,7 +336,7 @@ def take_in(
         terminated,
         truncated,
     )
-    link(learner.replay, row, int(now[BEFORE]), now[EXPLORING] > 0.0)
+    link(learner.replay, row, int(now[BEFORE]), now[Z], now[EXPLORING] > 0.0)
     now[BEFORE] = row
     learner.counters[STEPS] += elapsed
     learner.counters[DECISIONS] += 1
@@ -344,96 +367,16 @@ def look(learner: Learner, observation: NDArray[np.float32], task_reward: float,
 
 
 @compiled
-def learn(learner: Learner, steps: int) -> None:
-    """Take gradient steps on batches from the replay."""
-    rules, networks, room = learner.rules, learner.networks, learner.room
-    size = rules.batch_size
-    done = 0
-    while done < steps:
-        t = learner.counters[GRADIENT_STEPS]
-        block = min(room.y.shape[1] // size, steps - done, rules.target_interval - t % rules.target_interval)
-        draw(learner.replay, room.batch, block * size, rules.ahead, rules.bootstrap_on_truncation, learner.rng)
-        write_inputs(learner, block * size)
-        targets(learner, block * size)
-        done_share = min(1.0, learner.counters[STEPS] / rules.learning_rate_steps)
-        rate = rules.learning_rate * (1.0 - done_share * (1.0 - rules.learning_rate_end))
-        for k in range(len(learner.weights)):
-            for i in range(block):
-                rows = slice(i * size, (i + 1) * size)
-                gradient(
-                    networks.parameters[k],
-                    learner.sizes,
-                    room.x[rows],
-                    room.batch.decision[rows],
-                    room.y[k, rows],
-                    rules.huber,
-                    room.scratch,
-                )
-                adam(
-                    networks.parameters[k],
-                    room.scratch.gradient,
-                    networks.first_moment[k],
-                    networks.second_moment[k],
-                    rate,
-                    t + i + 1,
-                )
-        done += block
-        learner.counters[GRADIENT_STEPS] += block
-        if rules.average:
-            over = min(rules.average, learner.counters[GRADIENT_STEPS])
-            follow(networks.average, networks.parameters, np.float32(block / over))
-        if learner.counters[GRADIENT_STEPS] % rules.target_interval == 0:
-            follow(networks.target, networks.parameters, np.float32(rules.polyak))
+def look_inside(
+    learner: Learner, path: NDArray[np.float32], rewards: NDArray[np.float64], elapsed: int, terminated: bool
+) -> None:
+    """Take in the steps of a wait: `path` holds the `elapsed + 1` observations, `rewards` those of the steps."""
+    for t in range(elapsed):
+        row = remember_step(learner.steps, path[t], path[t + 1], rewards[t], terminated and t + 1 == elapsed)
+        try_step(learner.passive, learner.steps, row, learner.inputs, typical_reward(learner), learner.room.passive)
 
 
 @compiled
-def write_inputs(learner: Learner, rows: int) -> None:
-    """Write what the networks see of the first `rows` rows of the batch, each with a trade-off drawn for it."""
-    room = learner.room
-    for i in range(rows):
-        write_input(learner.inputs, room.batch.observation[i], room.x[i])
-        write_input(learner.inputs, room.batch.next_observation[i], room.next_x[i])
-        if learner.rules.conditioned:
-            z = draw_trade_off(learner.trade_offs, learner.rng)
-            room.x[i, -1] = room.next_x[i, -1] = z
-            room.lam[i] = 10.0**z
-
-
-@compiled
-def targets(learner: Learner, rows: int) -> None:
-    """Write the targets `y` of the first `rows` rows of the batch."""
-    rules, networks, room = learner.rules, learner.networks, learner.room
-    next_x, worth = room.next_x[:rows], learner.measures.worth
-    K, n = len(learner.weights), learner.sizes[-1]
-    for k in range(K):
-        forward(networks.target[k], learner.sizes, next_x, room.scratch, room.q[k, :rows])
-        if rules.double_q:
-            forward(networks.parameters[k], learner.sizes, next_x, room.scratch, room.q_choosing[k, :rows])
-    choosing = room.q_choosing if rules.double_q else room.q
-    row = room.scratch.q
-    for i in range(rows):
-        for k in range(K):
-            for u in range(n):
-                row[k, u] = choosing[k, i, u]
-        followed = choose(row, rules.slack, room.lam[i])
-        task = worth[TASK] * (room.batch.reward[i, 0] - worth[ALIVE] * room.batch.past[i])
-        waiting = worth[WAITING] * room.batch.reward[i, 1]
-        for k in range(K):
-            if k == K - 1 or rules.follow or rules.conditioned:
-                best = followed
-            else:
-                best = row[0].argmax() if k == 0 else lex_argmax_kernel(row[: k + 1], rules.slack)
-            y = learner.weights[k, 0] * task + learner.weights[k, 1] * waiting
-            y += room.batch.discount[i] * room.q[k, i, best]
-            room.y[k, i] = min(max(y, learner.bounds[k, 0]), learner.bounds[k, 1])
-
-
-@compiled_fast
-def follow(target: NDArray[np.float32], parameters: NDArray[np.float32], polyak: np.float32) -> None:
-    """Move the target networks, or the average, towards the networks."""
-    for k in range(target.shape[0]):
-        for i in range(target.shape[1]):
-            if polyak == 1:
-                target[k, i] = parameters[k, i]
-            else:
-                target[k, i] += polyak * (parameters[k, i] - target[k, i])
+def typical_reward(learner: Learner) -> float:
+    """Return the reward that counts as 1 in the values, as `adaptation.py` measured it."""
+    return float(TENS / learner.measures.worth[TASK])

@@ -275,12 +275,10 @@ def gradient(
     scratch: Scratch,
 ) -> None:
     """Write into `scratch.gradient` the gradient of the loss between `Q(x, taken)` and `target`, over a batch."""
-    rows, last = x.shape[0], len(sizes) - 2
     out = scratch.gradient
     h = hidden_layers(parameters, sizes, x, scratch)
-    n_in, n_out = sizes[last], sizes[last + 1]
+    n_in, n_out = sizes[-2], sizes[-1]
     at = len(parameters) - n_in * n_out - n_out
-    delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
     output_gradient(
         h,
         parameters[at : at + n_in * n_out].reshape(n_out, n_in),
@@ -290,8 +288,41 @@ def gradient(
         huber,
         out[at : at + n_in * n_out].reshape(n_out, n_in),
         out[at + n_in * n_out :],
-        delta,
+        scratch.delta[: len(x) * n_in].reshape(len(x), n_in),
     )
+    hidden_gradient(parameters, sizes, x, h, scratch)
+
+
+@compiled_fast
+def gradient_of_all(parameters: Vector, sizes: Sizes, x: Matrix, target: Matrix, out: Matrix, scratch: Scratch) -> None:
+    """Write into `scratch.gradient` that of the squared error of all outputs, over a batch; `out` gets the outputs."""
+    rows, n_in, n = len(x), sizes[-2], sizes[-1]
+    forward(parameters, sizes, x, scratch, out)
+    h = x
+    if len(sizes) > 2:
+        h = scratch.hidden[rows * (sizes[1:-2].sum()) : rows * sizes[1:-1].sum()].reshape(rows, n_in)
+    at = len(parameters) - n_in * n - n
+    weights = parameters[at : at + n_in * n].reshape(n, n_in)
+    bias_gradient = scratch.gradient[at + n_in * n :]
+    error = scratch.delta_active[: rows * n].reshape(rows, n)
+    bias_gradient[:] = ZERO
+    for i in range(rows):
+        for u in range(n):
+            error[i, u] = (out[i, u] - target[i, u]) * (np.float32(2.0) / np.float32(rows))
+            bias_gradient[u] += error[i, u]
+    product_ta(error, h, scratch.gradient[at : at + n_in * n].reshape(n, n_in))
+    product(error, weights, scratch.delta[: rows * n_in].reshape(rows, n_in))
+    hidden_gradient(parameters, sizes, x, h, scratch)
+
+
+@compiled_fast
+def hidden_gradient(parameters: Vector, sizes: Sizes, x: Matrix, h: Matrix, scratch: Scratch) -> None:
+    """Backward through the hidden layers: from the error of the last, `h`, in `scratch.delta`."""
+    rows, last = x.shape[0], len(sizes) - 2
+    out = scratch.gradient
+    n_in, n_out = sizes[last], sizes[last + 1]
+    at = len(parameters) - n_in * n_out - n_out
+    delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
     stored = 0
     for layer in range(last):
         stored += rows * sizes[layer + 1]

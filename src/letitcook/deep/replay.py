@@ -33,6 +33,8 @@ class Replay(NamedTuple):
     next_observation: NDArray[np.float32]
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
+    z: NDArray[np.float32]
+    """log10 λ of the episode, where there is one."""
     explored: NDArray[np.bool_]
     """Whether the decision was a random one."""
     following: NDArray[np.int64]
@@ -52,6 +54,8 @@ class Batch(NamedTuple):
     past: NDArray[np.float32]
     """Share of an endless stream of rewards that falls into the decision, `1 - γ^elapsed`; all of it at the end."""
     next_observation: NDArray[np.float32]
+    z: NDArray[np.float32]
+    """log10 λ of the episode."""
 
 
 def new_replay(rows: int, observation_size: int) -> Replay:
@@ -72,6 +76,7 @@ def new_replay(rows: int, observation_size: int) -> Replay:
         next_observation=np.zeros((rows, observation_size), dtype=np.float32),
         terminated=np.zeros(rows, dtype=np.bool_),
         truncated=np.zeros(rows, dtype=np.bool_),
+        z=np.zeros(rows, dtype=np.float32),
         explored=np.zeros(rows, dtype=np.bool_),
         following=np.full(rows, NONE),
         cursor=np.zeros(2, dtype=np.int64),
@@ -87,6 +92,7 @@ def new_batch(rows: int, observation_size: int) -> Batch:
         discount=np.zeros(rows, dtype=np.float32),
         past=np.zeros(rows, dtype=np.float32),
         next_observation=np.zeros((rows, observation_size), dtype=np.float32),
+        z=np.zeros(rows, dtype=np.float32),
     )
 
 
@@ -121,8 +127,9 @@ def remember(
 
 
 @compiled
-def link(replay: Replay, row: int, before: int, explored: bool) -> None:
-    """Say of a row which one was before it in its episode (or `NONE`), and whether its decision was a random one."""
+def link(replay: Replay, row: int, before: int, z: float, explored: bool) -> None:
+    """Say of a row which one was before it in its episode (or `NONE`), and how its decision came about."""
+    replay.z[row] = z
     replay.explored[row] = explored
     if before != NONE:
         replay.following[before] = row
@@ -180,6 +187,7 @@ def draw(
         for j in range(size):
             batch.observation[i, j] = replay.observation[at, j]
         batch.decision[i] = replay.decision[at]
+        batch.z[i] = replay.z[at]
         task, waiting, discount = replay.reward[at, 0], replay.reward[at, 1], replay.discount[at]
         for _ in range(ahead - 1):
             after = replay.following[at]

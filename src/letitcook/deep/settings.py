@@ -75,9 +75,16 @@ class LDQNSettings:
     """Random Fourier features beside the observation."""
     longest_repeat: int = 0
     """Exploration repeats an action that is not a wait up to this many times; 0 draws every decision alike."""
+    task_networks: int = 1
+    """Networks that learn the task's value, each from a beginning of its own. Their mean decides; in targets the lowest
+    counts, so that values are not carried away where little was seen. More than one goes with `trade_offs`."""
+    imagined: float = 0.0
+    """Share of each batch that is imagined: waits from states that were seen, as a learned model of the passive world
+    tells them, while it proves right. Goes with `adapt`."""
     ahead: int = 1
     """Decisions that a target looks ahead, along those that were greedy. More than 1 also learns what an observation
-    does not show; it needs one way to be greedy, so there are no `trade_offs` beside it."""
+    does not show. With `trade_offs` a row is then learned from with the λ of its episode only; where the passive world
+    is known, and waits are imagined, a target looks one decision ahead."""
     average: int = 0
     """Gradient steps over which the networks are averaged; the average decides, in training and as the policy. 0 lets
     the networks themselves decide."""
@@ -87,14 +94,15 @@ class LDQNSettings:
     """Steps over which the learning rate falls."""
 
     def __post_init__(self) -> None:
-        counts = ("batch_size", "buffer_size", "update_interval", "gradient_steps", "target_interval", "ahead")
-        for name in (*counts, "learning_rate_steps"):
+        counts = ("batch_size", "buffer_size", "update_interval", "gradient_steps", "target_interval")
+        for name in (*counts, "task_networks", "ahead", "learning_rate_steps"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "give a whole number of at least 1")
         for name in ("learning_starts", "sub_waits", "waves", "longest_repeat", "average"):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "give a whole number of at least 0")
         for name in ("epsilon_start", "epsilon_end"):
             _check(name, getattr(self, name), 0 <= getattr(self, name) <= 1, "give a chance in [0, 1]")
         _check("epsilon_steps", self.epsilon_steps, self.epsilon_steps >= 1, "give a whole number of at least 1")
+        _check("imagined", self.imagined, 0 <= self.imagined < 1, "give a share in [0, 1)")
         _check("gamma", self.gamma, 0 < self.gamma <= 1, "give a discount in (0, 1]")
         rate = self.learning_rate
         _check("learning_rate", rate, 0 < rate < math.inf, "give a number above 0, such as 0.001")
@@ -108,12 +116,21 @@ class LDQNSettings:
         if self.trade_offs is not None:
             low, high = self.trade_offs
             _check("trade_offs", self.trade_offs, low < high, "give the range of log10 λ, such as (-2, 0.75)")
-            _check("ahead", self.ahead, self.ahead == 1, "with trade_offs a target looks one decision ahead; give 1")
+        else:
+            one = self.task_networks == 1
+            _check("task_networks", self.task_networks, one, "several go with trade_offs; give 1")
         if self.adapt:
             _check("gamma", self.gamma, self.gamma < 1, "adapting rewards needs a discount below 1, such as 0.99")
+        else:
+            _check("imagined", self.imagined, self.imagined == 0, "what is imagined needs adapt; give 0")
         if self.clip_targets is not None:
             good = all(low < high for low, high in self.clip_targets)
             _check("clip_targets", self.clip_targets, good, "give (low, high) of the task and of the waiting return")
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether it learns from the states inside a wait."""
+        return self.sub_waits > 0 or self.imagined > 0
 
 
 def _check(name: str, value: object, good: bool, advice: str) -> None:
@@ -207,23 +224,25 @@ BEST = LDQNSettings(
     adapt=True,
     waves=16,
     longest_repeat=16,
+    task_networks=2,
+    imagined=0.25,
+    ahead=5,
     average=500,
     learning_rate_end=0.02,
 )
 """One setting for all tasks."""
-AHEAD = 5
-"""Decisions that targets look ahead where there is a single objective."""
 
 
 def _best(task: str | None, gamma: float, method: str, steps: int, mode: str) -> LDQNSettings:
-    trade_offs, ahead = (BEST.trade_offs, 1) if method == "lexicographic" else (None, AHEAD)
+    several = method == "lexicographic"
     gamma = gamma if gamma < 1.0 else BEST.gamma
     explored = min(BEST.epsilon_steps, max(1, steps // 5))
     return replace(
         BEST,
         gamma=gamma,
-        trade_offs=trade_offs,
-        ahead=ahead,
+        trade_offs=BEST.trade_offs if several else None,
+        task_networks=BEST.task_networks if several else 1,
+        imagined=BEST.imagined if several else 0.0,
         learning_rate_steps=steps,
         epsilon_steps=explored,
     )

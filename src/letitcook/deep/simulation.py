@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.deep.blas import one_thread
-from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, begin_episode, decide, learn, take_in
+from letitcook.deep.learner import EPISODE_STEP, STEPS, Learner, begin_episode, decide, look_inside, take_in
+from letitcook.deep.learning import learn
 from letitcook.deep.network import copy_row
 from letitcook.deep.policy import NOBODY, Chooser, Crowd, NetworkPolicy, answers, chosen, new_crowd
 from letitcook.deep.replay import remember_sub_wait
@@ -35,7 +36,7 @@ class World(NamedTuple):
     observation: NDArray[np.float32]
     next_observation: NDArray[np.float32]
     path: NDArray[np.float32]
-    """Observations inside the last wait, for sub-wait learning; else empty."""
+    """Observations inside the last wait, where they are learned from; else empty."""
     path_rewards: NDArray[np.float64]
     counts: NDArray[np.float64]
     """What the training episodes were like, see `totals`."""
@@ -120,6 +121,9 @@ def run(learner: Learner, world: World, goal: int) -> None:
         reward, total, discount, elapsed, terminated, truncated = carry_out(
             world, action_of(world, u), learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
+        waits = u == learner.waits[0] or learner.durations[u] > 1
+        if waits and learner.rules.imagined > 0:
+            look_inside(learner, world.path, world.path_rewards, elapsed, terminated)
         if learner.durations[u] > 1:
             for _ in range(learner.rules.sub_waits):
                 remember_sub_wait(
@@ -149,7 +153,6 @@ def run(learner: Learner, world: World, goal: int) -> None:
             truncated,
         )
         learn(learner, due)
-        waits = u == learner.waits[0] or learner.durations[u] > 1
         count(world.counts, 1, elapsed, total, waits, terminated or truncated)
         copy_row(world.next_observation, world.observation)
         counters[EPISODE_STEP] = -1 if terminated or truncated else counters[EPISODE_STEP] + elapsed

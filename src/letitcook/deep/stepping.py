@@ -15,7 +15,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.deep.learner import STEPS, Learner, begin_episode, decide, learn, take_in
+from letitcook.deep.learner import STEPS, Learner, begin_episode, decide, look_inside, take_in
+from letitcook.deep.learning import learn
 from letitcook.deep.policy import NetworkPolicy, chosen, flat
 from letitcook.deep.replay import remember_sub_wait
 from letitcook.errors import NotFiniteError, SettingError
@@ -90,18 +91,36 @@ class Stepping:
             step += elapsed
             task, waiting = finite_reward(reward, discount, step)
             after = finite_observation(flat(slot.env.observation_space, raw), step)
+            waits = u == learner.waits[0] or learner.durations[u] > 1
+            if waits and learner.rules.imagined:
+                self._look_inside(slot, x, info, task, after, terminated)
             if info.get("requested", 1) > 1 and learner.rules.sub_waits:
                 self._learn_inside(slot, x, info, terminated, truncated)
             cut = truncated and not terminated
             due = take_in(learner, at, x, u, task, waiting, elapsed, discount, after, terminated, cut)
             if due:
                 learn(learner, due)
-            waits = u == learner.waits[0] or learner.durations[u] > 1
             gained = float(info.get("task_reward", task))
             count(self._counts, row, int(elapsed), gained, bool(waits), bool(terminated or truncated))
             slot.decisions.append(u)
             if not (terminated or truncated):
                 slot.observation = after
+
+    def _look_inside(
+        self,
+        slot: Slot,
+        x: NDArray[np.float32],
+        info: dict[str, Any],
+        task: float,
+        after: NDArray[np.float32],
+        terminated: bool,
+    ) -> None:
+        """Take in the steps of a wait; of an environment that does not tell them, only waits of a single step."""
+        if "intermediate" in info:
+            path, rewards = self._path(slot, x, info)
+            look_inside(self._learner, path, rewards, len(rewards), terminated)
+        elif info.get("elapsed", 1) == 1:
+            look_inside(self._learner, np.stack([x, after]), np.array([task]), 1, terminated)
 
     def _learn_inside(
         self, slot: Slot, x: NDArray[np.float32], info: dict[str, Any], terminated: bool, truncated: bool
@@ -110,9 +129,8 @@ class Stepping:
             raise SettingError(
                 "sub_waits needs the states inside a wait; make the environment with WaitingEnv(..., intermediate=True)"
             )
-        learner, space = self._learner, slot.env.observation_space
-        path = np.stack([x, *(flat(space, observation) for observation, _ in info["intermediate"])])
-        rewards = np.array([float(reward) for _, reward in info["intermediate"]])
+        learner = self._learner
+        path, rewards = self._path(slot, x, info)
         planned = len(rewards) if truncated else info["requested"]
         for _ in range(learner.rules.sub_waits):
             remember_sub_wait(
@@ -128,6 +146,16 @@ class Stepping:
                 learner.durations,
                 learner.rng,
             )
+
+    def _path(
+        self, slot: Slot, x: NDArray[np.float32], info: dict[str, Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Return the observations inside a wait, from the first to the last, and the rewards of its steps."""
+        space, step = slot.env.observation_space, int(self._learner.counters[STEPS])
+        inside = [
+            finite_observation(flat(space, seen), step + 1 + t) for t, (seen, _) in enumerate(info["intermediate"])
+        ]
+        return np.stack([x, *inside]), np.array([float(reward) for _, reward in info["intermediate"]])
 
     def play(self, policy: NetworkPolicy, episodes: int, seed: int, apart: bool) -> NDArray[np.float64]:
         """Live episodes of a policy in the first environment, then bring its training episode back.

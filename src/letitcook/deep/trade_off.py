@@ -82,22 +82,34 @@ def policy_network(
 ) -> tuple[NDArray[np.float32], tuple[int, ...]]:
     """Return one network for `Q0 + λ Q1` at log10 λ = z, `(1, parameters)`, and its sizes.
 
-    The trade-off goes into the first layer's biases, the two networks side by side into one of twice the width, and λ
-    into the last layer's weights.
+    `networks` are Q0, Q1 and any further ones of the task, `(N, parameters)`; Q0 is the mean of the task's. The
+    trade-off goes into the first layer's biases, the networks side by side into one of N times the width, and λ into
+    the last layer's weights.
     """
-    lam = 10.0**z
-    first, second = (layers(row.astype(np.float64), sizes) for row in networks)
+    N, last = len(networks), len(sizes) - 2
+    shares = np.full(N, 1.0 / (N - 1))
+    shares[1] = 10.0**z
+    cut = [layers(row.astype(np.float64), sizes) for row in networks]
     parts: list[NDArray[np.float64]] = []
-    last = len(sizes) - 2
-    for layer, ((w0, b0), (w1, b1)) in enumerate(zip(first, second, strict=True)):
+    for layer in range(last + 1):
+        weights, biases = [net[layer][0] for net in cut], [net[layer][1] for net in cut]
         if layer == 0:
-            b0, b1 = b0 + z * w0[:, -1], b1 + z * w1[:, -1]  # noqa: PLW2901
-            w0, w1 = w0[:, :-1], w1[:, :-1]  # noqa: PLW2901
+            biases = [b + z * w[:, -1] for w, b in zip(weights, biases, strict=True)]
+            weights = [w[:, :-1] for w in weights]
         if layer == last:
-            weights = w0 + lam * w1 if last == 0 else np.hstack([w0, lam * w1])
-            parts += [weights.ravel(), b0 + lam * b1]
+            shared = [share * w for share, w in zip(shares, weights, strict=True)]
+            parts.append((sum(shared) if last == 0 else np.hstack(shared)).ravel())
+            parts.append(sum(share * b for share, b in zip(shares, biases, strict=True)))
         else:
-            nothing = np.zeros((len(w0), w1.shape[1]))
-            weights = np.vstack([w0, w1]) if layer == 0 else np.block([[w0, nothing], [nothing, w1]])
-            parts += [weights.ravel(), b0, b1]
-    return np.concatenate(parts)[None].astype(np.float32), (sizes[0] - 1, *(2 * w for w in sizes[1:-1]), sizes[-1])
+            parts.append((np.vstack(weights) if layer == 0 else _side_by_side(weights)).ravel())
+            parts.append(np.concatenate(biases))
+    return np.concatenate(parts)[None].astype(np.float32), (sizes[0] - 1, *(N * w for w in sizes[1:-1]), sizes[-1])
+
+
+def _side_by_side(weights: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return one layer that holds several, each with inputs and outputs of its own."""
+    rows, columns = weights[0].shape
+    out = np.zeros((len(weights) * rows, len(weights) * columns))
+    for i, each in enumerate(weights):
+        out[i * rows : (i + 1) * rows, i * columns : (i + 1) * columns] = each
+    return out

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.deep.learner import STEPS, Learner, begin_episode, decide, learn, take_in
+from letitcook.deep.learner import STEPS, Learner, begin_episode, decide, look_inside, take_in
+from letitcook.deep.learning import learn
 from letitcook.deep.policy import NetworkPolicy, flat
 from letitcook.deep.stepping import SEEDS, finite_observation, finite_reward
 from letitcook.errors import SettingError
@@ -59,6 +60,9 @@ class VectorStepping:
         task, waiting = finite_reward(done.reward, done.discount, step)
         cut, over = done.truncated and not done.terminated, done.terminated or done.truncated
         after = self._flat(done.observation)
+        waits = done.decision == learner.waits[0] or learner.durations[done.decision] > 1
+        if waits and learner.rules.imagined and done.elapsed == 1:
+            look_inside(learner, np.stack([self._seen[i], after]), np.array([task]), 1, done.terminated)
         due = take_in(
             learner,
             i,
@@ -74,7 +78,6 @@ class VectorStepping:
         )
         if due:
             learn(learner, due)
-        waits = done.decision == learner.waits[0] or learner.durations[done.decision] > 1
         count(self._counts, i + 1, done.elapsed, done.task_reward, bool(waits), over)
         if over:
             begin_episode(learner, i)

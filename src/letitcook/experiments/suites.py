@@ -24,16 +24,19 @@ from letitcook.train import BEST_STEPS, DEEP_STEPS, FINITE_STEPS, METHODS, objec
 
 BASE_STEPS = 60_000
 """Primitive steps of a vanilla policy with preset `best` that is to be wrapped."""
-LIMIT_STEPS = 150_000
-"""Primitive steps of a run of the suite `limit`, so that all of it takes about half an hour on two cores."""
-LIMIT_SEEDS = range(20, 30)
+LIMIT_STEPS = 120_000
+"""Primitive steps of a run of the suite `limit`, so that all of it takes little more than half an hour on two cores."""
+LIMIT_SEEDS = range(30, 40)
 """Seeds of the suite `limit`; others were used while the preset was made."""
 ABLATION_STEPS = 30_000
 """Primitive steps of a run of the suite `ablation`: few, for there are many runs."""
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "": {},
-    "no-trade-offs": {"trade_offs": None},
-    "no-scales": {"adapt": False},
+    "no-trade-offs": {"trade_offs": None, "task_networks": 1},
+    "no-scales": {"adapt": False, "imagined": 0.0},
+    "no-second-network": {"task_networks": 1},
+    "no-imagination": {"imagined": 0.0},
+    "no-looking-ahead": {"ahead": 1},
     "no-waves": {"waves": 0},
     "no-repeats": {"longest_repeat": 0},
     "no-average": {"average": 0},
