@@ -24,7 +24,7 @@ from letitcook.deep.passive import (
     remember_step,
     try_step,
 )
-from letitcook.deep.replay import FILLED, draw, remember
+from letitcook.deep.replay import FILLED, remember
 from letitcook.deep.settings import BEST
 from letitcook.envs import cartpole, pong
 from letitcook.errors import NotFiniteError
@@ -47,7 +47,7 @@ def falls(x, dice=None):
 
 
 def lived(steps, dice, noisy):
-    """Live passive steps of the ball; yields the row of each."""
+    """Live passive steps of the ball."""
     x = np.array([1.0, 0.0], dtype=np.float32)
     for _ in range(steps):
         after, reward, ended = falls(x, dice if noisy else None)
@@ -222,4 +222,3 @@ def test_a_wait_that_is_cut_does_not_end_anything():
     assert ring.terminated[:5].tolist() == [False, False, False, False, True]
     assert ring.reward[:5].tolist() == [1.0, 2.0, 3.0, 1.0, 2.0]
     assert ring.next_observation[:5].tolist() == [[2, 3], [4, 5], [6, 7], [2, 3], [4, 5]]
-    draw(learner.replay, learner.room.batch, 0, 1, True, learner.rng)

@@ -91,6 +91,12 @@ def adapt_rewards(measures: Measures, gamma: float) -> None:
 
 
 @compiled
+def typical_reward(measures: Measures) -> float:
+    """Return the reward of a step that counts as 1."""
+    return float(TENS / measures.worth[TASK])
+
+
+@compiled
 def adapt_bounds(measures: Measures, gamma: float, weights: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
     """Set the range of targets, `(K, 2)`, to what rewards as seen can add up to."""
     worth, endless = measures.worth, 1.0 / (1.0 - gamma)

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.deep.adaptation import (
-    TASK,
-    TENS,
     Measures,
     adapt_bounds,
     adapt_inputs,
     adapt_rewards,
     measure,
     new_measures,
+    typical_reward,
 )
 from letitcook.deep.inputs import Inputs, input_size, plain_inputs, write_input
 from letitcook.deep.network import (
@@ -371,12 +370,7 @@ def look_inside(
     learner: Learner, path: NDArray[np.float32], rewards: NDArray[np.float64], elapsed: int, terminated: bool
 ) -> None:
     """Take in the steps of a wait: `path` holds the `elapsed + 1` observations, `rewards` those of the steps."""
+    typical = typical_reward(learner.measures)
     for t in range(elapsed):
         row = remember_step(learner.steps, path[t], path[t + 1], rewards[t], terminated and t + 1 == elapsed)
-        try_step(learner.passive, learner.steps, row, learner.inputs, typical_reward(learner), learner.room.passive)
-
-
-@compiled
-def typical_reward(learner: Learner) -> float:
-    """Return the reward that counts as 1 in the values, as `adaptation.py` measured it."""
-    return float(TENS / learner.measures.worth[TASK])
+        try_step(learner.passive, learner.steps, row, learner.inputs, typical, learner.room.passive)

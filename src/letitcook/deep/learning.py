@@ -18,9 +18,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.deep.adaptation import ALIVE, TASK, WAITING
+from letitcook.deep.adaptation import ALIVE, TASK, WAITING, typical_reward
 from letitcook.deep.inputs import write_input
-from letitcook.deep.learner import GRADIENT_STEPS, STEPS, Learner, choose, typical_reward
+from letitcook.deep.learner import GRADIENT_STEPS, STEPS, Learner, choose
 from letitcook.deep.network import adam, forward, gradient
 from letitcook.deep.passive import imagine, is_trusted, learn_steps
 from letitcook.deep.replay import draw
@@ -44,9 +44,22 @@ def learn(learner: Learner, steps: int) -> None:
         done_share = min(1.0, learner.counters[STEPS] / rules.learning_rate_steps)
         rate = rules.learning_rate * (1.0 - done_share * (1.0 - rules.learning_rate_end))
         if rules.imagined > 0:
-            learn_passive(learner, block, rate)
-        if known:
-            imagine_waits(learner, block)
+            typical = typical_reward(learner.measures)
+            learn_steps(learner.passive, learner.steps, learner.inputs, typical, block, rate, room.passive, learner.rng)
+            for i in range(block if known else 0):
+                imagine(
+                    learner.passive,
+                    learner.inputs,
+                    typical,
+                    room.batch,
+                    i * size,
+                    rules.imagined,
+                    learner.waits,
+                    learner.durations,
+                    rules.gamma,
+                    room.passive,
+                    learner.rng,
+                )
         write_inputs(learner, block * size, ahead > 1)
         targets(learner, block * size, done_share)
         for k in range(len(learner.weights)):
@@ -76,41 +89,6 @@ def learn(learner: Learner, steps: int) -> None:
             follow(networks.average, networks.parameters, np.float32(block / over))
         if learner.counters[GRADIENT_STEPS] % rules.target_interval == 0:
             follow(networks.target, networks.parameters, np.float32(rules.polyak))
-
-
-@compiled
-def learn_passive(learner: Learner, updates: int, rate: float) -> None:
-    """Learn what happens while waiting."""
-    learn_steps(
-        learner.passive,
-        learner.steps,
-        learner.inputs,
-        typical_reward(learner),
-        updates,
-        rate,
-        learner.room.passive,
-        learner.rng,
-    )
-
-
-@compiled
-def imagine_waits(learner: Learner, blocks: int) -> None:
-    """Imagine the first rows of each of the batch's blocks."""
-    rules, room = learner.rules, learner.room
-    for b in range(blocks):
-        imagine(
-            learner.passive,
-            learner.inputs,
-            typical_reward(learner),
-            room.batch,
-            b * rules.batch_size,
-            rules.imagined,
-            learner.waits,
-            learner.durations,
-            rules.gamma,
-            room.passive,
-            learner.rng,
-        )
 
 
 @compiled

@@ -76,8 +76,9 @@ class LDQNSettings:
     longest_repeat: int = 0
     """Exploration repeats an action that is not a wait up to this many times; 0 draws every decision alike."""
     task_networks: int = 1
-    """Networks that learn the task's value, each from a beginning of its own. Their mean decides; in targets the lowest
-    counts, so that values are not carried away where little was seen. More than one goes with `trade_offs`."""
+    """Networks that learn the task's value, each from a beginning of its own. Their mean decides. In targets the lowest
+    counts, at first a little and after `learning_rate_steps` alone, so that values are not carried away where little
+    was seen. More than one goes with `trade_offs`."""
     imagined: float = 0.0
     """Share of each batch that is imagined: waits from states that were seen, as a learned model of the passive world
     tells them, while it proves right. Goes with `adapt`."""
