@@ -26,8 +26,13 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(VENV)/bin/mypy
 
-unit: $(VENV)/.installed-test
+unit: $(VENV)/.compiled
 	$(VENV)/bin/pytest -n auto
+
+# Compiled once, before several processes would all do it; every environment here uses the same cache.
+$(VENV)/.compiled: $(VENV)/.installed-test
+	$(VENV)/bin/python -c 'from letitcook.experiments import suites, work; work.warm_up(suites.suite("smoke").runs)'
+	touch $@
 
 test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked docs
 
@@ -48,7 +53,7 @@ smoke: $(VENV)/.installed-test
 	$(VENV)/bin/letitcook reproduce --suite smoke --out results/smoke
 
 # Sweeps that are killed, sweeps on a Ray cluster that loses a node, and curves for TensorBoard and W&B.
-test-sweeps: .venv-sweeps/.installed-sweeps
+test-sweeps: .venv-sweeps/.installed-sweeps $(VENV)/.compiled
 	.venv-sweeps/bin/pytest extra_tests/sweeps extra_tests/ray extra_tests/tracking
 
 # Needs Chromium: apt-get install chromium, or the path of one in LETITCOOK_CHROMIUM.
