@@ -92,6 +92,9 @@ def test_a_row_has_the_trade_off_of_its_episode():
     draw(replay, batch, 200, 3, True, seeded(0))
     assert set(batch.z[batch.observation[:, 0] < 10]) == {np.float32(0.0)}
     assert set(batch.z[batch.observation[:, 0] >= 10]) == {np.float32(0.1)}
+    remember(replay, vector(99), 0, 0.0, -1.0, 0.5, vector(0), False, False)
+    draw(replay, batch, 200, 1, True, seeded(0))
+    assert np.isnan(batch.z[batch.observation[:, 0] == 99]).all()
 
 
 def test_a_target_does_not_look_ahead_through_what_was_random():

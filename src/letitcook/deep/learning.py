@@ -15,6 +15,8 @@ each batch is imagined where the passive world is known (`passive.py`); where it
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -102,7 +104,9 @@ def write_inputs(learner: Learner, rows: int, as_lived: bool) -> None:
         write_input(learner.inputs, room.batch.observation[i], room.x[i])
         write_input(learner.inputs, room.batch.next_observation[i], room.next_x[i])
         if learner.rules.conditioned:
-            z = float(room.batch.z[i]) if as_lived else draw_trade_off(learner.trade_offs, learner.rng)
+            z = float(room.batch.z[i])
+            if not as_lived or math.isnan(z):
+                z = draw_trade_off(learner.trade_offs, learner.rng)
             room.x[i, -1] = room.next_x[i, -1] = z
             room.lam[i] = 10.0**z
 

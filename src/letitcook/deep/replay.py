@@ -34,7 +34,7 @@ class Replay(NamedTuple):
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     z: NDArray[np.float32]
-    """log10 λ of the episode, where there is one."""
+    """log10 λ of the episode; NaN in a row that no episode lived as it is, as those of sub-wait learning."""
     explored: NDArray[np.bool_]
     """Whether the decision was a random one."""
     following: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
     """Share of an endless stream of rewards that falls into the decision, `1 - γ^elapsed`; all of it at the end."""
     next_observation: NDArray[np.float32]
     z: NDArray[np.float32]
-    """log10 λ of the episode."""
+    """log10 λ of the episode, or NaN."""
 
 
 def new_replay(rows: int, observation_size: int) -> Replay:
@@ -120,6 +120,7 @@ def remember(
     replay.terminated[i] = terminated
     replay.truncated[i] = truncated
     replay.following[i] = NONE
+    replay.z[i] = np.nan
     rows = len(replay.decision)
     replay.cursor[POSITION] = (i + 1) % rows
     replay.cursor[FILLED] = min(replay.cursor[FILLED] + 1, rows)
