@@ -26,13 +26,8 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(VENV)/bin/mypy
 
-unit: $(VENV)/.compiled
+unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
-
-# Compiled once, before several processes would all do it; every environment here uses the same cache.
-$(VENV)/.compiled: $(VENV)/.installed-test
-	$(VENV)/bin/python -c 'from letitcook.experiments import suites, work; work.warm_up(suites.suite("smoke").runs)'
-	touch $@
 
 test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked docs
 
@@ -47,13 +42,13 @@ test-overcooked: .venv-overcooked/.installed-overcooked
 test-torch: .venv-torch/.installed-torch
 	.venv-torch/bin/pytest extra_tests/torch
 
-# The whole way of a sweep, from the first run to the report, on all seven tasks.
+# The whole way of a sweep, from the first run to the report, on all seven tasks, from scratch and wrapped.
 smoke: $(VENV)/.installed-test
 	rm -rf results/smoke
-	$(VENV)/bin/letitcook reproduce --suite smoke --out results/smoke
+	$(VENV)/bin/letitcook reproduce --suite smoke --rows lexicographic --out results/smoke
 
 # Sweeps that are killed, sweeps on a Ray cluster that loses a node, and curves for TensorBoard and W&B.
-test-sweeps: .venv-sweeps/.installed-sweeps $(VENV)/.compiled
+test-sweeps: .venv-sweeps/.installed-sweeps
 	.venv-sweeps/bin/pytest extra_tests/sweeps extra_tests/ray extra_tests/tracking
 
 # Needs Chromium: apt-get install chromium, or the path of one in LETITCOOK_CHROMIUM.

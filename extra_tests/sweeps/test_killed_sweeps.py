@@ -26,7 +26,7 @@ seeds = 2
 steps = 21_000
 """
 RUNS = 5 * 8 + 2
-KILLS = 20
+KILLS = 10
 TABLES = ("runs.csv", "curves.csv", "comparison.csv")
 
 
