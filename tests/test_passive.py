@@ -20,11 +20,9 @@ from letitcook.deep.passive import (
     learn_steps,
     new_passive,
     new_passive_room,
-    new_steps,
-    remember_step,
     try_step,
 )
-from letitcook.deep.replay import FILLED, remember
+from letitcook.deep.replay import FILLED, new_replay, remember
 from letitcook.deep.settings import BEST
 from letitcook.envs import cartpole, pong
 from letitcook.errors import NotFiniteError
@@ -58,11 +56,11 @@ def lived(steps, dice, noisy):
 
 
 def trained(noisy, rounds=3_000):
-    ring, passive = new_steps(4_000, 2), new_passive(2, 0)
+    ring, passive = new_replay(4_000, 2), new_passive(2, 0)
     room, rng, inputs = new_passive_room(passive, 64), seeded(0), plain_inputs(2)
     inputs.mean[:], inputs.scale[:] = (0.5, 0.0), (4.0, 8.0)
     for x, after, reward, ended in lived(rounds, np.random.default_rng(0), noisy):
-        row = remember_step(ring, x, after, reward, ended)
+        row = remember(ring, x, 1, reward, -1.0, GAMMA, after, ended, False)
         try_step(passive, ring, row, inputs, 0.5, room)
         learn_steps(passive, ring, inputs, 0.5, 2, 2e-3, room, rng)
     return passive, inputs, room
@@ -220,5 +218,5 @@ def test_a_wait_that_is_cut_does_not_end_anything():
     look_inside(learner, path, rewards, 2, True)
     ring = learner.steps
     assert ring.terminated[:5].tolist() == [False, False, False, False, True]
-    assert ring.reward[:5].tolist() == [1.0, 2.0, 3.0, 1.0, 2.0]
+    assert ring.reward[:5, 0].tolist() == [1.0, 2.0, 3.0, 1.0, 2.0]
     assert ring.next_observation[:5].tolist() == [[2, 3], [4, 5], [6, 7], [2, 3], [4, 5]]

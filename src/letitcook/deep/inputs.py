@@ -52,11 +52,17 @@ def input_size(inputs: Inputs) -> int:
 
 
 @compiled
+def write_scaled(inputs: Inputs, x: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Write one observation on the common scale; places of `out` behind it are left alone."""
+    for j in range(len(inputs.mean)):
+        out[j] = (x[j] - inputs.mean[j]) * inputs.scale[j]
+
+
+@compiled
 def write_input(inputs: Inputs, x: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Write the input of one observation; places of `out` behind it are left alone."""
     size, waves = len(inputs.mean), len(inputs.frequencies)
-    for j in range(size):
-        out[j] = (x[j] - inputs.mean[j]) * inputs.scale[j]
+    write_scaled(inputs, x, out)
     for i in range(waves):
         angle = np.float32(0.0)
         for j in range(size):

@@ -32,11 +32,8 @@ from letitcook.deep.network import (
 from letitcook.deep.passive import (
     Passive,
     PassiveRoom,
-    Steps,
     new_passive,
     new_passive_room,
-    new_steps,
-    remember_step,
     try_step,
 )
 from letitcook.deep.replay import NONE, Batch, Replay, link, new_batch, new_replay, remember
@@ -128,7 +125,7 @@ class Learner(NamedTuple):
     sizes: NDArray[np.int64]
     networks: Networks
     replay: Replay
-    steps: Steps
+    steps: Replay
     """Passive steps that were lived, where waits are imagined."""
     passive: Passive
     inputs: Inputs
@@ -215,7 +212,7 @@ def new_learner(
             average=parameters[: N if settings.average else 0].copy(),
         ),
         replay=new_replay(settings.buffer_size, observation_size),
-        steps=new_steps(settings.buffer_size if settings.imagined else 1, observation_size),
+        steps=new_replay(settings.buffer_size if settings.imagined else 1, observation_size),
         passive=passive,
         inputs=inputs,
         measures=new_measures(observation_size),
@@ -370,7 +367,9 @@ def look_inside(
     learner: Learner, path: NDArray[np.float32], rewards: NDArray[np.float64], elapsed: int, terminated: bool
 ) -> None:
     """Take in the steps of a wait: `path` holds the `elapsed + 1` observations, `rewards` those of the steps."""
-    typical = typical_reward(learner.measures)
+    typical, gamma = typical_reward(learner.measures), learner.rules.gamma
     for t in range(elapsed):
-        row = remember_step(learner.steps, path[t], path[t + 1], rewards[t], terminated and t + 1 == elapsed)
+        ended = terminated and t + 1 == elapsed
+        row = remember(learner.steps, path[t], learner.waits[0], rewards[t], -1.0, gamma, path[t + 1], ended, False)
+        link(learner.steps, row, NONE, 0.0, False)  # the passive world is the same for every λ
         try_step(learner.passive, learner.steps, row, learner.inputs, typical, learner.room.passive)

@@ -142,11 +142,16 @@ def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch)
 @compiled_fast
 def forward(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch, q: Matrix) -> None:
     """Write the values `q`, `(rows, n)`, of a batch `x`, `(rows, inputs)`."""
-    h = hidden_layers(parameters, sizes, x, scratch)
+    last_layer(parameters, sizes, hidden_layers(parameters, sizes, x, scratch), q)
+
+
+@compiled_fast
+def last_layer(parameters: Vector, sizes: Sizes, h: Matrix, q: Matrix) -> None:
+    """Write the values `q` that follow from the last hidden layer `h`."""
     n_in, n = sizes[-2], sizes[-1]
     at = len(parameters) - n_in * n - n
     product_tb(h, parameters[at : at + n_in * n].reshape(n, n_in), q)
-    for i in range(x.shape[0]):
+    for i in range(len(h)):
         for u in range(n):
             q[i, u] += parameters[at + n_in * n + u]
 
@@ -297,10 +302,8 @@ def gradient(
 def gradient_of_all(parameters: Vector, sizes: Sizes, x: Matrix, target: Matrix, out: Matrix, scratch: Scratch) -> None:
     """Write into `scratch.gradient` that of the squared error of all outputs, over a batch; `out` gets the outputs."""
     rows, n_in, n = len(x), sizes[-2], sizes[-1]
-    forward(parameters, sizes, x, scratch, out)
-    h = x
-    if len(sizes) > 2:
-        h = scratch.hidden[rows * (sizes[1:-2].sum()) : rows * sizes[1:-1].sum()].reshape(rows, n_in)
+    h = hidden_layers(parameters, sizes, x, scratch)
+    last_layer(parameters, sizes, h, out)
     at = len(parameters) - n_in * n - n
     weights = parameters[at : at + n_in * n].reshape(n, n_in)
     bias_gradient = scratch.gradient[at + n_in * n :]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.deep.adaptation import REACH
-from letitcook.deep.inputs import Inputs
+from letitcook.deep.inputs import Inputs, write_scaled
 from letitcook.deep.network import (
     Scratch,
     adam,
@@ -28,7 +28,7 @@ from letitcook.deep.network import (
     initial_parameters,
     new_scratch,
 )
-from letitcook.deep.replay import FILLED, POSITION, Batch
+from letitcook.deep.replay import FILLED, Batch, Replay
 from letitcook.kernels import compiled, random_below
 
 HIDDEN = (64, 64)
@@ -40,17 +40,6 @@ TRUSTED = 0.1
 """Greatest error, as a share of a typical change, with which it may be asked."""
 SEEN, TRIED, UPDATES = range(3)
 """Places in `Passive.counters`."""
-
-
-class Steps(NamedTuple):
-    """A ring of passive steps that were lived."""
-
-    observation: NDArray[np.float32]
-    next_observation: NDArray[np.float32]
-    reward: NDArray[np.float32]
-    terminated: NDArray[np.bool_]
-    cursor: NDArray[np.int64]
-    """Where the next row goes, and how many rows are filled."""
 
 
 class Passive(NamedTuple):
@@ -80,17 +69,6 @@ class PassiveRoom(NamedTuple):
     """Row of the batch that each imagined wait belongs to."""
     left: NDArray[np.int64]
     """Steps that it still has."""
-
-
-def new_steps(rows: int, observation_size: int) -> Steps:
-    """Make an empty ring."""
-    return Steps(
-        observation=np.zeros((rows, observation_size), dtype=np.float32),
-        next_observation=np.zeros((rows, observation_size), dtype=np.float32),
-        reward=np.zeros(rows, dtype=np.float32),
-        terminated=np.zeros(rows, dtype=np.bool_),
-        cursor=np.zeros(2, dtype=np.int64),
-    )
 
 
 def new_passive(observation_size: int, seed: int) -> Passive:
@@ -123,26 +101,6 @@ def new_passive_room(passive: Passive, rows: int) -> PassiveRoom:
 
 
 @compiled
-def remember_step(
-    steps: Steps,
-    observation: NDArray[np.float32],
-    next_observation: NDArray[np.float32],
-    reward: float,
-    terminated: bool,
-) -> int:
-    """Write one passive step over the oldest; returns its row."""
-    i = steps.cursor[POSITION]
-    for j in range(len(observation)):
-        steps.observation[i, j] = observation[j]
-        steps.next_observation[i, j] = next_observation[j]
-    steps.reward[i] = reward
-    steps.terminated[i] = terminated
-    steps.cursor[POSITION] = (i + 1) % len(steps.reward)
-    steps.cursor[FILLED] = min(steps.cursor[FILLED] + 1, len(steps.reward))
-    return int(i)
-
-
-@compiled
 def measure_units(passive: Passive, inputs: Inputs, typical_reward: float, units: NDArray[np.float64]) -> None:
     """Write what one unit of each output is worth."""
     for j in range(len(passive.squares)):
@@ -153,7 +111,7 @@ def measure_units(passive: Passive, inputs: Inputs, typical_reward: float, units
 
 @compiled
 def write_step(
-    steps: Steps,
+    steps: Replay,
     row: int,
     inputs: Inputs,
     units: NDArray[np.float64],
@@ -162,17 +120,17 @@ def write_step(
 ) -> None:
     """Write what the model sees of a step, and what it should say."""
     size = len(x)
+    write_scaled(inputs, steps.observation[row], x)
     for j in range(size):
-        x[j] = (steps.observation[row, j] - inputs.mean[j]) * inputs.scale[j]
         y[j] = (steps.next_observation[row, j] - steps.observation[row, j]) * inputs.scale[j] / units[j]
-    y[size] = steps.reward[row] / units[size]
+    y[size] = steps.reward[row, 0] / units[size]
     y[size + 1] = 1.0 if steps.terminated[row] else 0.0
 
 
 @compiled
 def try_step(
     passive: Passive,
-    steps: Steps,
+    steps: Replay,
     row: int,
     inputs: Inputs,
     typical_reward: float,
@@ -204,7 +162,7 @@ def is_trusted(passive: Passive) -> bool:
 @compiled
 def learn_steps(
     passive: Passive,
-    steps: Steps,
+    steps: Replay,
     inputs: Inputs,
     typical_reward: float,
     updates: int,
@@ -253,8 +211,7 @@ def imagine(
         batch.decision[i] = waits[random_below(rng, len(waits))]
         batch.reward[i, 0], batch.reward[i, 1], batch.discount[i] = 0.0, -1.0, 1.0
         room.row[c], room.left[c] = i, durations[batch.decision[i]]
-        for j in range(size):
-            room_x[c, j] = (batch.observation[i, j] - inputs.mean[j]) * inputs.scale[j]
+        write_scaled(inputs, batch.observation[i], room_x[c])
     while running > 0:
         forward(passive.parameters, passive.sizes, room_x[:running], room.scratch, room.out[:running])
         for c in range(running - 1, -1, -1):

@@ -92,10 +92,8 @@ class Stepping:
             task, waiting = finite_reward(reward, discount, step)
             after = finite_observation(flat(slot.env.observation_space, raw), step)
             waits = u == learner.waits[0] or learner.durations[u] > 1
-            if waits and learner.rules.imagined:
-                self._look_inside(slot, x, info, task, after, terminated)
-            if info.get("requested", 1) > 1 and learner.rules.sub_waits:
-                self._learn_inside(slot, x, info, terminated, truncated)
+            if waits and (learner.rules.imagined or learner.rules.sub_waits):
+                self._learn_inside(slot, x, info, task, after, terminated, truncated)
             cut = truncated and not terminated
             due = take_in(learner, at, x, u, task, waiting, elapsed, discount, after, terminated, cut)
             if due:
@@ -106,7 +104,7 @@ class Stepping:
             if not (terminated or truncated):
                 slot.observation = after
 
-    def _look_inside(
+    def _learn_inside(
         self,
         slot: Slot,
         x: NDArray[np.float32],
@@ -114,25 +112,24 @@ class Stepping:
         task: float,
         after: NDArray[np.float32],
         terminated: bool,
+        truncated: bool,
     ) -> None:
         """Take in the steps of a wait; of an environment that does not tell them, only waits of a single step."""
+        learner, requested = self._learner, info.get("requested", 1)
         if "intermediate" in info:
             path, rewards = self._path(slot, x, info)
-            look_inside(self._learner, path, rewards, len(rewards), terminated)
-        elif info.get("elapsed", 1) == 1:
-            look_inside(self._learner, np.stack([x, after]), np.array([task]), 1, terminated)
-
-    def _learn_inside(
-        self, slot: Slot, x: NDArray[np.float32], info: dict[str, Any], terminated: bool, truncated: bool
-    ) -> None:
-        if "intermediate" not in info:
+        elif requested > 1 and learner.rules.sub_waits:
             raise SettingError(
                 "sub_waits needs the states inside a wait; make the environment with WaitingEnv(..., intermediate=True)"
             )
-        learner = self._learner
-        path, rewards = self._path(slot, x, info)
-        planned = len(rewards) if truncated else info["requested"]
-        for _ in range(learner.rules.sub_waits):
+        elif info.get("elapsed", 1) == 1:
+            path, rewards = np.stack([x, after]), np.array([task])
+        else:
+            return
+        if learner.rules.imagined:
+            look_inside(learner, path, rewards, len(rewards), terminated)
+        planned = len(rewards) if truncated else requested
+        for _ in range(learner.rules.sub_waits if requested > 1 else 0):
             remember_sub_wait(
                 learner.replay,
                 path,
