@@ -58,6 +58,15 @@ def test_a_tolerance_lets_a_worse_one_pass_and_no_more_than_that():
     assert choose(candidates, bandit.play, LOOKS, tolerance=Tolerance(share=0.5)).candidate.queries == 5
 
 
+def test_a_loss_that_fresh_episodes_cannot_show_is_accepted():
+    """Returns spread by 30: the mean of 400 episodes is known to ±2.9, that of 100,000 to ±0.2."""
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (2.0, 20), (8.0, 5))]
+    assert choose(candidates, bandit.play, LOOKS, fresh_episodes=400).candidate.queries == 20
+    assert choose(candidates, bandit.play, LOOKS, fresh_episodes=100_000).candidate.queries == 90
+    assert choose(candidates, bandit.play, LOOKS).candidate.queries == 90
+
+
 def test_the_reference_is_the_choice_if_nothing_passes():
     bandit = Bandit()
     candidates = [bandit.candidate(0.0, 90), bandit.candidate(20.0, 20), bandit.candidate(30.0, 10)]

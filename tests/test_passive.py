@@ -13,8 +13,10 @@ from letitcook.deep.learning import learn
 from letitcook.deep.network import initial_parameters, layers
 from letitcook.deep.passive import (
     HIDDEN,
+    PATIENCE,
     TRIALS,
     TRIED,
+    UPDATES,
     imagine,
     is_trusted,
     learn_steps,
@@ -82,6 +84,19 @@ def test_nothing_is_trusted_before_it_was_tried():
     assert is_trusted(passive)
     passive.errors[1] = np.nan
     assert not is_trusted(passive)
+
+
+@pytest.mark.parametrize(
+    ("tried", "error", "updates"), [(PATIENCE - 1, 1.0, 7), (PATIENCE, 1.0, 1), (PATIENCE, 0.0, 7)]
+)
+def test_a_model_that_is_wrong_for_long_costs_little(tried, error, updates):
+    passive, ring = new_passive(2, 0), new_replay(100, 2)
+    room, inputs = new_passive_room(passive, 8), plain_inputs(2)
+    for x, after, reward, ended in lived(100, np.random.default_rng(0), False):
+        remember(ring, x, 1, reward, -1.0, GAMMA, after, ended, False)
+    passive.squares[:], passive.counters[TRIED], passive.errors[0] = 1.0, tried, error
+    learn_steps(passive, ring, inputs, 0.5, 7, 2e-3, room, seeded(0))
+    assert passive.counters[UPDATES] == updates
 
 
 def imagined(passive, inputs, room, starts, first=0, typical=0.5):

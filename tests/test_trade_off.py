@@ -25,7 +25,7 @@ from letitcook.lexicographic import Objective
 from letitcook.runs import load
 from letitcook.train import begin
 from letitcook.training import always_base, without_longer
-from letitcook.wmdp import Decisions
+from letitcook.wmdp import WRAPPER, Decisions
 from naive import network_values as values
 
 LEXICOGRAPHIC = Objective.named("lexicographic")
@@ -46,9 +46,32 @@ def test_the_policy_of_a_trade_off_is_the_networks_at_it(hidden, n):
             np.testing.assert_allclose(values(merged[0], wide, x), task + 10**z * q1, atol=1e-5)
 
 
+@pytest.mark.parametrize(("actions", "acting"), [(("a", "wait", "b"), 3), (WRAPPER, 1)])
+def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake(actions, acting):
+    dice, refused = np.random.default_rng(1), 0
+    settings = replace(SMALL, waves=0, hesitation=0.3)
+    learner = new_learner(3, Decisions(actions, 1, (2, 4)), LEXICOGRAPHIC.weights, settings, 0)
+    sizes, highest = learner.sizes.tolist(), 0.8
+    learner.networks.average[:] = 2 * initial_parameters(sizes, 3, dice)
+    learner.bounds[0, 1] = highest
+    for z in (-1.0, 0.3):
+        merged, wide = policy_network(learner.networks.average, sizes, z, 0.3, acting, highest)
+        for x in dice.normal(size=(100, 3)).astype(np.float32):
+            q, q1, other = (values(row, sizes, np.append(x, z)) for row in learner.networks.average)
+            worth = (q + other) / 2 + 10**z * q1
+            hesitant = worth.copy()
+            hesitant[acting:] -= 0.3 * (highest - worth[:acting].mean())
+            u = int(hesitant.argmax())
+            refused += u != worth.argmax()
+            assert greedy(learner, x, z) == u
+            np.testing.assert_allclose(values(merged[0], wide, x), hesitant, atol=1e-5)
+    assert 5 < refused < 195
+
+
 def test_of_two_task_networks_the_mean_decides_and_the_lowest_counts():
     decisions = Decisions(("a", "b", "wait"), 2, (2, 4))
-    learner = new_learner(3, decisions, LEXICOGRAPHIC.weights, replace(SMALL, adapt=False, imagined=0.0, waves=0), 0)
+    settings = replace(SMALL, adapt=False, imagined=0.0, hesitation=0.0, waves=0)
+    learner = new_learner(3, decisions, LEXICOGRAPHIC.weights, settings, 0)
     dice = np.random.default_rng(0)
     learner.networks.target[:] = initial_parameters(learner.sizes.tolist(), 3, dice)
     learner.networks.average[:] = learner.networks.target
@@ -99,7 +122,7 @@ def test_what_is_measured():
 def test_a_reward_for_being_alive_moves_all_values_by_the_same():
     """With c taken from every step, also from those that an ended episode has no more, targets move by c/(1-γ)."""
     decisions, gamma = Decisions(("a", "wait"), 1, (3,)), 0.9
-    settings = replace(SMALL, gamma=gamma, waves=0, trade_offs=None, task_networks=1)
+    settings = replace(SMALL, gamma=gamma, waves=0, trade_offs=None, task_networks=1, hesitation=0.0)
     learner = new_learner(2, decisions, LEXICOGRAPHIC.weights, settings, 0)
     learner.networks.target[:] = 0.0
     learner.bounds[:] = -1e9, 1e9

@@ -250,14 +250,24 @@ class Trial:
         )
 
 
-def choose(candidates: Sequence[Candidate], play: Play, looks: Sequence[int], tolerance: Tolerance = NONE) -> Choice:
+def choose(
+    candidates: Sequence[Candidate],
+    play: Play,
+    looks: Sequence[int],
+    tolerance: Tolerance = NONE,
+    fresh_episodes: int | None = None,
+) -> Choice:
     """Return the candidate with the fewest queries that shows no loss of task return beyond the tolerance.
 
-    `looks` are the numbers of episodes of each look.
+    `looks` are the numbers of episodes of each look. Of a policy that will be judged by that many `fresh_episodes`, a
+    loss that their mean cannot show is accepted as well: half the width of its 95% interval.
     """
     trial = Trial(play, looks)
     reference = trial.best(candidates)
-    accepted = tolerance.of(float(trial.rows(reference, len(looks) - 1)[:, 0].mean()))
+    returns = trial.rows(reference, len(looks) - 1)[:, 0]
+    accepted = tolerance.of(float(returns.mean()))
+    if fresh_episodes is not None:
+        accepted += 1.96 * float(returns.std()) / math.sqrt(fresh_episodes)
     tested = 0
     for candidate in sorted(candidates, key=lambda c: c.queries):
         if candidate is reference:

@@ -25,11 +25,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from letitcook.errors import SettingError, SpaceError
-from letitcook.wmdp import Decisions, Policy
+from letitcook.wmdp import WRAPPER, Decisions, Policy
 
 Ended = Literal["stop", "max_steps", "interrupt", "error"]
-WRAPPER = ("base", "wait")
-"""The primitive actions of a wrapper around a base policy."""
 
 
 class Flag(Protocol):

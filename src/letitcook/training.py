@@ -210,12 +210,13 @@ class Training:
         def play(policy: Any, look: int, episodes: int) -> NDArray[np.float64]:
             return self._played(policy, episodes, self._common_seed(1 + look), apart=True)
 
-        # Around a base policy there is one more look: what is lost there, somebody had.
-        looks = self.looks if self.about.get("mode") == "wrap" else self.looks[:-1] or self.looks
+        # Around a base policy there is one more look, and nothing is given away: what is lost there, somebody had.
+        wraps = self.about.get("mode") == "wrap"
+        looks = self.looks if wraps else self.looks[:-1] or self.looks
         if len(self.objective.weights) == 1:
             choice = choose_best(candidates, play, looks, self._price())
         else:
-            choice = choose(candidates, play, looks, self.tolerance)
+            choice = choose(candidates, play, looks, self.tolerance, None if wraps else self.fresh_episodes)
         chosen = choice.candidate
         rows = np.concatenate([chosen.screening, *chosen.looks])
         self.policy, self.best = chosen.policy, self._point(rows)._replace(step=chosen.step)

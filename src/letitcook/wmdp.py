@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 from letitcook.errors import SettingError
 
+WRAPPER = ("base", "wait")
+"""The actions around a base policy: to ask it, and to wait one step."""
+
 
 @dataclass(frozen=True)
 class Decisions:
@@ -48,6 +51,15 @@ class Decisions:
     def n(self) -> int:
         """How many decisions there are."""
         return len(self.actions) + len(self.durations)
+
+    @property
+    def acting(self) -> int:
+        """How many come before the waits: the primitive actions, or the base policy alone.
+
+        >>> Decisions(("left", "stay"), wait=1, durations=(2,)).acting, Decisions(WRAPPER, wait=1).acting
+        (2, 1)
+        """
+        return 1 if self.actions == WRAPPER else len(self.actions)
 
     @cached_property
     def durations_of(self) -> NDArray[np.int64]:

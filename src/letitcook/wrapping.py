@@ -20,7 +20,7 @@ from letitcook.errors import SettingError, SpaceError
 from letitcook.foreign import CallablePolicy, as_policy, check_spaces
 from letitcook.foreign.actions import checked_action, wait_action
 from letitcook.waiting import WaitingEnv
-from letitcook.wmdp import Policy
+from letitcook.wmdp import WRAPPER, Policy
 
 if TYPE_CHECKING:
     from letitcook.waiting_vector import WaitingVectorEnv
@@ -54,7 +54,7 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
     (1, 0)
     """
 
-    action_names = ("base", "wait")
+    action_names = WRAPPER
 
     def __init__(self, env: gym.Env[Any, Any], base: Policy, wait: Any, deterministic: bool = True) -> None:
         fixed = wait_action(wait, env.action_space)

@@ -33,7 +33,7 @@ from letitcook.errors import FileFormatError, NotFiniteError, SettingError, Spac
 from letitcook.lexicographic import Objective
 from letitcook.totals import Totals
 from letitcook.waiting_vector import WaitingVectorEnv
-from letitcook.wmdp import Decisions
+from letitcook.wmdp import WRAPPER, Decisions
 
 __all__ = ["LDQN", "PAPER", "LDQNSettings"]
 
@@ -161,7 +161,16 @@ class LDQN:
         networks, span = self._deciding().copy(), self.settings.trade_offs
         if span is None:
             return NetworkPolicy(networks, self._learner.sizes, self.settings.slack, self._space, self._inputs())
-        network, sizes = policy_network(networks, self._learner.sizes.tolist(), sum(span) / 2 if z is None else z)
+        rules = self._learner.rules
+        highest = float(self._learner.bounds[0, 1]) if rules.hesitation else 0.0
+        network, sizes = policy_network(
+            networks,
+            self._learner.sizes.tolist(),
+            sum(span) / 2 if z is None else z,
+            rules.hesitation,
+            rules.acting,
+            highest,
+        )
         return NetworkPolicy(network, sizes, 0.0, self._space, self._inputs())
 
     def _deciding(self) -> NDArray[np.float32]:
@@ -231,7 +240,7 @@ def _observation_size(task: Task, decisions: Decisions, base: NetworkPolicy | No
         if len(decisions.actions) > len(task.actions):
             raise SpaceError(f"{task.name} has {len(task.actions)} actions, and the decisions {len(decisions.actions)}")
         return size
-    if decisions.actions != ("base", "wait"):
+    if decisions.actions != WRAPPER:
         raise SettingError(
             "around a base policy the decisions are {base, wait} ∪ W; "
             'give Decisions(("base", "wait"), wait=1, durations=...)'

@@ -71,6 +71,9 @@ class Rules(NamedTuple):
     epsilon_steps: int
     slack: float
     task_networks: int
+    hesitation: float
+    acting: int
+    """Decisions before the waits that are hesitated to take."""
     follow: bool
     huber: bool
     double_q: bool
@@ -171,7 +174,9 @@ def new_learner(
     counters = np.zeros(5, dtype=np.int64)
     counters[NEXT_UPDATE], counters[EPISODE_STEP] = max(settings.learning_starts, 1), -1
     bounds = np.array([[-np.inf, np.inf]] * N)
-    if settings.clip_targets is not None:
+    if settings.adapt:
+        bounds[:] = 0.0  # nothing was seen yet
+    elif settings.clip_targets is not None:
         bounds = weights @ np.array(settings.clip_targets)  # weights are never negative
     passive = new_passive(observation_size, seed)
     return Learner(
@@ -189,6 +194,8 @@ def new_learner(
             epsilon_steps=int(settings.epsilon_steps),
             slack=float(settings.slack),
             task_networks=int(settings.task_networks),
+            hesitation=float(settings.hesitation),
+            acting=decisions.acting,
             follow=settings.bootstrap == "lexicographic",
             huber=settings.loss == "huber",
             double_q=bool(settings.double_q),
@@ -281,15 +288,18 @@ def greedy(learner: Learner, observation: NDArray[np.float32], z: float) -> int:
     networks = learner.networks.average if rules.average else learner.networks.parameters
     for k in range(len(networks)):
         forward_row(networks[k], learner.sizes, x, scratch.row, scratch.q[k])
-    return choose(scratch.q, rules.task_networks, rules.slack, 10.0**z if rules.conditioned else LEXICOGRAPHIC)
+    lam = 10.0**z if rules.conditioned else LEXICOGRAPHIC
+    return choose(scratch.q, rules, lam, learner.bounds[0, 1])
 
 
 @compiled
-def choose(q: NDArray[np.float64], task_networks: int, slack: float, lam: float) -> int:
+def choose(q: NDArray[np.float64], rules: Rules, lam: float, highest: float) -> int:
     """Return the column of `q`, `(N, n)`, that is lexicographically best, or greatest in `q0 + λ q1`.
 
-    Its first row becomes the mean of the task networks'.
+    Waits must be better by a share of what is at stake, which is how far acting lies below the `highest` value. The
+    first row becomes the mean of the task networks'.
     """
+    task_networks, acting = rules.task_networks, rules.acting
     K = len(q) - task_networks + 1
     if len(q) > K:
         for u in range(q.shape[1]):
@@ -297,11 +307,17 @@ def choose(q: NDArray[np.float64], task_networks: int, slack: float, lam: float)
                 q[0, u] += q[k, u]
             q[0, u] /= task_networks
     if lam == LEXICOGRAPHIC:
-        return lex_argmax_kernel(q[:K], slack)
-    best = 0
-    for u in range(1, q.shape[1]):
-        if q[0, u] + lam * q[1, u] > q[0, best] + lam * q[1, best]:
-            best = u
+        return lex_argmax_kernel(q[:K], rules.slack)
+    at_stake = 0.0
+    for u in range(acting):
+        at_stake += (highest - q[0, u] - lam * q[1, u]) / acting
+    best, greatest = 0, -np.inf
+    for u in range(q.shape[1]):
+        value = q[0, u] + lam * q[1, u]
+        if u >= acting and rules.hesitation > 0.0:
+            value -= rules.hesitation * at_stake
+        if value > greatest:
+            best, greatest = u, value
     return best
 
 

@@ -128,7 +128,7 @@ def targets(learner: Learner, rows: int, caution: float) -> None:
         for k in range(N):
             for u in range(n):
                 row[k, u] = choosing[k, i, u]
-        followed = choose(row, rules.task_networks, rules.slack, room.lam[i])
+        followed = choose(row, rules, room.lam[i], learner.bounds[0, 1])
         if N > K:
             room.q[0, i, followed] = cautious(room.q, i, followed, K, caution)
         task = worth[TASK] * (room.batch.reward[i, 0] - worth[ALIVE] * room.batch.past[i])

@@ -38,6 +38,8 @@ TRIALS = 500
 """New steps over which its errors are averaged; before that many it is not trusted."""
 TRUSTED = 0.1
 """Greatest error, as a share of a typical change, with which it may be asked."""
+PATIENCE = 10_000
+"""New steps after which a model that is not trusted takes one gradient step in place of several."""
 SEEN, TRIED, UPDATES = range(3)
 """Places in `Passive.counters`."""
 
@@ -170,9 +172,11 @@ def learn_steps(
     room: PassiveRoom,
     rng: NDArray[np.uint64],
 ) -> None:
-    """Take gradient steps on batches of steps that were lived."""
+    """Take gradient steps on batches of steps that were lived; few, if that has not helped for long."""
     if steps.cursor[FILLED] < ENOUGH:
         return
+    if passive.counters[TRIED] >= PATIENCE and not is_trusted(passive):
+        updates = 1
     measure_units(passive, inputs, typical_reward, room.units)
     for _ in range(updates):
         for i in range(len(room.x)):

@@ -79,6 +79,10 @@ class LDQNSettings:
     """Networks that learn the task's value, each from a beginning of its own. Their mean decides. In targets the lowest
     counts, at first a little and after `learning_rate_steps` alone, so that values are not carried away where little
     was seen. More than one goes with `trade_offs`."""
+    hesitation: float = 0.0
+    """A wait of several steps (around a base policy: any wait) is taken only if it is better than to act by this share
+    of what is at stake, which is how far the value of acting lies below the highest possible. Values err in proportion
+    to that. Goes with `trade_offs` and `adapt`."""
     imagined: float = 0.0
     """Share of each batch that is imagined: waits from states that were seen, as a learned model of the passive world
     tells them, while it proves right. Goes with `adapt`."""
@@ -103,6 +107,7 @@ class LDQNSettings:
         for name in ("epsilon_start", "epsilon_end"):
             _check(name, getattr(self, name), 0 <= getattr(self, name) <= 1, "give a chance in [0, 1]")
         _check("epsilon_steps", self.epsilon_steps, self.epsilon_steps >= 1, "give a whole number of at least 1")
+        _check("hesitation", self.hesitation, 0 <= self.hesitation < 1, "give a share in [0, 1)")
         _check("imagined", self.imagined, 0 <= self.imagined < 1, "give a share in [0, 1)")
         _check("gamma", self.gamma, 0 < self.gamma <= 1, "give a discount in (0, 1]")
         rate = self.learning_rate
@@ -120,10 +125,12 @@ class LDQNSettings:
         else:
             one = self.task_networks == 1
             _check("task_networks", self.task_networks, one, "several go with trade_offs; give 1")
+            _check("hesitation", self.hesitation, self.hesitation == 0, "it goes with trade_offs; give 0")
         if self.adapt:
             _check("gamma", self.gamma, self.gamma < 1, "adapting rewards needs a discount below 1, such as 0.99")
         else:
             _check("imagined", self.imagined, self.imagined == 0, "what is imagined needs adapt; give 0")
+            _check("hesitation", self.hesitation, self.hesitation == 0, "the highest value needs adapt; give 0")
         if self.clip_targets is not None:
             good = all(low < high for low, high in self.clip_targets)
             _check("clip_targets", self.clip_targets, good, "give (low, high) of the task and of the waiting return")
@@ -226,6 +233,7 @@ BEST = LDQNSettings(
     waves=16,
     longest_repeat=16,
     task_networks=2,
+    hesitation=0.02,
     imagined=0.25,
     ahead=5,
     average=500,
@@ -243,6 +251,7 @@ def _best(task: str | None, gamma: float, method: str, steps: int, mode: str) ->
         gamma=gamma,
         trade_offs=BEST.trade_offs if several else None,
         task_networks=BEST.task_networks if several else 1,
+        hesitation=BEST.hesitation if several else 0.0,
         imagined=BEST.imagined if several else 0.0,
         learning_rate_steps=steps,
         epsilon_steps=explored,

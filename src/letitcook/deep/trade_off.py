@@ -78,13 +78,18 @@ def note_episode(of: TradeOffs, z: float, task_return: float) -> None:
 
 
 def policy_network(
-    networks: NDArray[np.float32], sizes: list[int], z: float
+    networks: NDArray[np.float32],
+    sizes: list[int],
+    z: float,
+    hesitation: float = 0.0,
+    acting: int = 1,
+    highest: float = 0.0,
 ) -> tuple[NDArray[np.float32], tuple[int, ...]]:
     """Return one network for `Q0 + λ Q1` at log10 λ = z, `(1, parameters)`, and its sizes.
 
     `networks` are Q0, Q1 and any further ones of the task, `(N, parameters)`; Q0 is the mean of the task's. The
     trade-off goes into the first layer's biases, the networks side by side into one of N times the width, and λ into
-    the last layer's weights.
+    the last layer's weights; so does the `hesitation` to take a decision that is not one of the first, `acting` ones.
     """
     N, last = len(networks), len(sizes) - 2
     shares = np.full(N, 1.0 / (N - 1))
@@ -98,8 +103,11 @@ def policy_network(
             weights = [w[:, :-1] for w in weights]
         if layer == last:
             shared = [share * w for share, w in zip(shares, weights, strict=True)]
-            parts.append((sum(shared) if last == 0 else np.hstack(shared)).ravel())
-            parts.append(sum(share * b for share, b in zip(shares, biases, strict=True)))
+            weight = np.sum(shared, axis=0) if last == 0 else np.hstack(shared)
+            bias = np.sum([share * b for share, b in zip(shares, biases, strict=True)], axis=0)
+            weight[acting:] += hesitation * weight[:acting].mean(axis=0)
+            bias[acting:] += hesitation * (bias[:acting].mean() - highest)
+            parts += [weight.ravel(), bias]
         else:
             parts.append((np.vstack(weights) if layer == 0 else _side_by_side(weights)).ravel())
             parts.append(np.concatenate(biases))

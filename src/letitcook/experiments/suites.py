@@ -26,15 +26,16 @@ BASE_STEPS = 60_000
 """Primitive steps of a vanilla policy with preset `best` that is to be wrapped."""
 LIMIT_STEPS = 120_000
 """Primitive steps of a run of the suite `limit`, so that all of it takes about forty minutes on two cores."""
-LIMIT_SEEDS = range(30, 40)
+LIMIT_SEEDS = range(40, 50)
 """Seeds of the suite `limit`; others were used while the preset was made."""
 ABLATION_STEPS = 30_000
 """Primitive steps of a run of the suite `ablation`: few, for there are many runs."""
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "": {},
-    "no-trade-offs": {"trade_offs": None, "task_networks": 1},
-    "no-scales": {"adapt": False, "imagined": 0.0},
+    "no-trade-offs": {"trade_offs": None, "task_networks": 1, "hesitation": 0.0},
+    "no-scales": {"adapt": False, "imagined": 0.0, "hesitation": 0.0},
     "no-second-network": {"task_networks": 1},
+    "no-hesitation": {"hesitation": 0.0},
     "no-imagination": {"imagined": 0.0},
     "no-looking-ahead": {"ahead": 1},
     "no-waves": {"waves": 0},

@@ -39,7 +39,7 @@ from letitcook.kernels import compiled, compiled_fast, inlined, random_below, ra
 from letitcook.lexicographic import Objective
 from letitcook.totals import EPISODES as ENDED
 from letitcook.totals import LENGTH, QUERIES, RETURN, WAITED, Totals
-from letitcook.wmdp import Decisions
+from letitcook.wmdp import WRAPPER, Decisions
 
 Weights = tuple[tuple[float, float], ...]
 """An objective's weights as the kernel takes them: as a tuple, so that it is compiled for this number of objectives."""
@@ -150,7 +150,7 @@ class QLearner:
             durations=decisions.durations_of,
             actions=decisions.actions_of,
             horizon=H,
-            base=0 if decisions.actions == ("base", "wait") else -1,
+            base=0 if decisions.actions == WRAPPER else -1,
         )
         self._weights: Weights = tuple((float(task), float(waiting)) for task, waiting in objective.weights)
         s = settings
