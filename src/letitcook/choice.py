@@ -12,6 +12,9 @@ tell a good one from a lucky one, and many episodes for all of them would cost m
        reference on common episodes, in looks of growing size. At each look a paired one-sided t-test asks whether it
        loses more than the tolerance. The first that passes all looks is chosen.
 
+Common episodes show differences that nobody sees who evaluates a policy by itself. Where nobody had a policy before, a
+loss is therefore accepted that the fresh episodes at the end cannot show. Around a base policy it is not.
+
 The test is the wrong way round for a statement that nothing is lost: it can only fail to find a loss. So it is asked at
 every look anew. A policy that loses nothing is then ruled out in up to an eighth of the cases, and another one takes
 its place; one that loses something passes only if that is too little to be seen in all the episodes.

@@ -216,7 +216,8 @@ class Training:
         if len(self.objective.weights) == 1:
             choice = choose_best(candidates, play, looks, self._price())
         else:
-            choice = choose(candidates, play, looks, self.tolerance, None if wraps else self.fresh_episodes)
+            family = self.learner.trade_offs is not None and not wraps
+            choice = choose(candidates, play, looks, self.tolerance, FRESH_EPISODES if family else None)
         chosen = choice.candidate
         rows = np.concatenate([chosen.screening, *chosen.looks])
         self.policy, self.best = chosen.policy, self._point(rows)._replace(step=chosen.step)

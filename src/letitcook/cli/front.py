@@ -22,6 +22,7 @@ from letitcook.files import check_output
 from letitcook.progress import working
 from letitcook.runs import Point, load
 from letitcook.savings import BaseAlone, Interval, ratio_interval
+from letitcook.training import FRESH_EPISODES
 from letitcook.waiting import WaitingEnv
 
 
@@ -53,7 +54,8 @@ def front(
             members.append(Candidate(0, None, BaseAlone(), members[0].screening))
         played = [_played(env, member, episodes, seed) for member in members]
     best = max(members, key=lambda m: (m.task_return, -m.queries))
-    chosen = choose(members, _never, (episodes,), accepted).candidate
+    fresh = None if run.about["mode"] == "wrap" else FRESH_EPISODES
+    chosen = choose(members, _never, (episodes,), accepted, fresh).candidate
     facts = [_facts(member, evaluation, best) for member, evaluation in zip(members, played, strict=True)]
     if out_dir is not None:
         point = Point(chosen.step, *chosen.screening[:, :4].mean(axis=0).tolist())
