@@ -82,7 +82,7 @@ def test_the_suites_beyond_the_paper() -> None:
     for run in ablation:
         changed = {name for name, value in run.settings().items() if value != whole[run.row.task][name]}
         assert changed == set(LEFT_OUT[run.row.variant]), run.id  # what is left out, and nothing else, changes
-        assert len(changed) <= 2
+        assert len(changed) <= 3
     assert len({run.row.variant for run in ablation}) * 3 * 5 == len(ablation)
 
 
