@@ -25,7 +25,7 @@ from letitcook.train import BEST_STEPS, DEEP_STEPS, FINITE_STEPS, METHODS, objec
 BASE_STEPS = 60_000
 """Primitive steps of a vanilla policy with preset `best` that is to be wrapped."""
 LIMIT_STEPS = 120_000
-"""Primitive steps of a run of the suite `limit`, so that all of it takes about forty minutes on two cores."""
+"""Primitive steps of a run of the suite `limit`, so that all of it takes less than forty minutes on two cores."""
 LIMIT_SEEDS = range(40, 50)
 """Seeds of the suite `limit`; others were used while the preset was made."""
 ABLATION_STEPS = 30_000
