@@ -68,7 +68,8 @@ def front(
         return
     out.print(_table(facts, members.index(chosen), episodes))
     name = "the base itself" if chosen.trade_off is None else f"log10 λ = {chosen.trade_off:.2f}"
-    out.print(f"* {name}: fewest queries with no measurable loss beyond {tolerance}", highlight=False)
+    loss = "measurable loss" if fresh is None else f"loss that {fresh:,} fresh episodes can show"
+    out.print(f"* {name}: fewest queries with no {loss} beyond {tolerance}", highlight=False)
     if out_dir is not None:
         out.print(f"saved in {out_dir}; see: letitcook evaluate {out_dir}", highlight=False)
 
