@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from letitcook import files
+from letitcook.deep.settings import BEST
 from letitcook.errors import OutputError, SettingError, UnknownNameError
 from letitcook.experiments import engines, results, work
 from letitcook.experiments import sweep as sweeps
@@ -84,6 +86,10 @@ def test_the_suites_beyond_the_paper() -> None:
         assert changed == set(LEFT_OUT[run.row.variant]), run.id  # what is left out, and nothing else, changes
         assert len(changed) <= 3
     assert len({run.row.variant for run in ablation}) * 3 * 5 == len(ablation)
+    for changes in LEFT_OUT.values():
+        for needless in list(changes)[1:]:  # beside the part that is left out, only what cannot be without it
+            with pytest.raises(SettingError):
+                replace(BEST, **{name: value for name, value in changes.items() if name != needless})
 
 
 def test_the_smoke_suite_has_every_task_method_and_mode() -> None:

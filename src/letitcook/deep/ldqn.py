@@ -162,14 +162,13 @@ class LDQN:
         if span is None:
             return NetworkPolicy(networks, self._learner.sizes, self.settings.slack, self._space, self._inputs())
         rules = self._learner.rules
-        highest = float(self._learner.bounds[0, 1]) if rules.hesitation else 0.0
         network, sizes = policy_network(
             networks,
             self._learner.sizes.tolist(),
             sum(span) / 2 if z is None else z,
             rules.hesitation,
             rules.acting,
-            highest,
+            float(self._learner.bounds[0, 1]),
         )
         return NetworkPolicy(network, sizes, 0.0, self._space, self._inputs())
 

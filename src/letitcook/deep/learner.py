@@ -308,14 +308,17 @@ def choose(q: NDArray[np.float64], rules: Rules, lam: float, highest: float) -> 
             q[0, u] /= task_networks
     if lam == LEXICOGRAPHIC:
         return lex_argmax_kernel(q[:K], rules.slack)
-    at_stake = 0.0
-    for u in range(acting):
-        at_stake += (highest - q[0, u] - lam * q[1, u]) / acting
+    margin = 0.0
+    if rules.hesitation > 0.0:
+        at_stake = 0.0
+        for u in range(acting):
+            at_stake += (highest - q[0, u] - lam * q[1, u]) / acting
+        margin = rules.hesitation * at_stake
     best, greatest = 0, -np.inf
     for u in range(q.shape[1]):
         value = q[0, u] + lam * q[1, u]
-        if u >= acting and rules.hesitation > 0.0:
-            value -= rules.hesitation * at_stake
+        if u >= acting:
+            value -= margin
         if value > greatest:
             best, greatest = u, value
     return best

@@ -105,8 +105,9 @@ def policy_network(
             shared = [share * w for share, w in zip(shares, weights, strict=True)]
             weight = np.sum(shared, axis=0) if last == 0 else np.hstack(shared)
             bias = np.sum([share * b for share, b in zip(shares, biases, strict=True)], axis=0)
-            weight[acting:] += hesitation * weight[:acting].mean(axis=0)
-            bias[acting:] += hesitation * (bias[:acting].mean() - highest)
+            if hesitation > 0.0:
+                weight[acting:] += hesitation * weight[:acting].mean(axis=0)
+                bias[acting:] += hesitation * (bias[:acting].mean() - highest)
             parts += [weight.ravel(), bias]
         else:
             parts.append((np.vstack(weights) if layer == 0 else _side_by_side(weights)).ravel())
