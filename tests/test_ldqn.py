@@ -380,7 +380,7 @@ def test_restoring_something_else_is_refused():
         {"gamma": 0.0}, {"learning_rate": -1.0}, {"batch_size": 0}, {"slack": -0.1}, {"loss": "l1"}, {"polyak": 2.0},
         {"epsilon_end": 1.5}, {"hidden": (0,)}, {"clip_targets": ((1.0, 0.0), (0.0, 1.0))}, {"sub_waits": -1},
         {"imagined": 1.0, "adapt": True, "gamma": 0.9}, {"imagined": 0.5}, {"task_networks": 2}, {"task_networks": 0},
-        {"hesitation": 1.0, "trade_offs": (-1, 1), "adapt": True, "gamma": 0.9}, {"hesitation": 0.1},
+        {"hesitation": 1.0, "trade_offs": (-1, 1), "adapt": True, "gamma": 0.9}, {"hesitation": 0.1}, {"caution": 1.5},
         {"hesitation": 0.1, "trade_offs": (-1, 1)},
     ],
 )  # fmt: skip

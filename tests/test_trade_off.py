@@ -17,7 +17,7 @@ from letitcook.deep.network import initial_parameters
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.replay import draw, remember
 from letitcook.deep.settings import BEST
-from letitcook.deep.trade_off import draw_trade_off, new_trade_offs, note_episode, policy_network
+from letitcook.deep.trade_off import draw_trade_off, new_trade_offs, note_episode, policy_network, taken_apart
 from letitcook.envs import cartpole, mountain_car, pong
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.kernels import seeded
@@ -46,8 +46,29 @@ def test_the_policy_of_a_trade_off_is_the_networks_at_it(hidden, n):
             np.testing.assert_allclose(values(merged[0], wide, x), task + 10**z * q1, atol=1e-5)
 
 
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("hidden", [(), (7,), (7, 7), (7, 11, 13)])
+def test_networks_side_by_side_can_be_taken_apart(hidden, n):
+    sizes, dice = [5, *hidden, 3], np.random.default_rng(0)
+    merged, wide = policy_network(initial_parameters(sizes, n, dice), sizes, 0.2)
+    apart, small = taken_apart(merged[0], list(wide))
+    expected = n if len(hidden) > 1 else 1
+    assert len(apart) == expected
+    assert small == [4, *(n * width // expected for width in hidden), 3]
+    for x in dice.normal(size=(20, 4)):
+        together = np.sum([values(row, small, x) for row in apart], axis=0)
+        np.testing.assert_allclose(together, values(merged[0], wide, x), atol=1e-5)
+
+
+def test_a_network_that_is_one_stays_one():
+    network = initial_parameters([5, 12, 12, 3], 1, np.random.default_rng(0))
+    apart, small = taken_apart(network[0], [5, 12, 12, 3])
+    assert small == [5, 12, 12, 3]
+    np.testing.assert_array_equal(apart, network)
+
+
 @pytest.mark.parametrize(("actions", "acting"), [(("a", "wait", "b"), 3), (WRAPPER, 1)])
-def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake(actions, acting):
+def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake_in_the_task(actions, acting):
     dice, refused = np.random.default_rng(1), 0
     settings = replace(SMALL, waves=0, hesitation=0.3)
     learner = new_learner(3, Decisions(actions, 1, (2, 4)), LEXICOGRAPHIC.weights, settings, 0)
@@ -58,9 +79,10 @@ def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake(actions, acting)
         merged, wide = policy_network(learner.networks.average, sizes, z, 0.3, acting, highest)
         for x in dice.normal(size=(100, 3)).astype(np.float32):
             q, q1, other = (values(row, sizes, np.append(x, z)) for row in learner.networks.average)
-            worth = (q + other) / 2 + 10**z * q1
+            task = (q + other) / 2
+            worth = task + 10**z * q1
             hesitant = worth.copy()
-            hesitant[acting:] -= 0.3 * (highest - worth[:acting].mean())
+            hesitant[acting:] -= 0.3 * (highest - task[:acting].mean())
             u = int(hesitant.argmax())
             refused += u != worth.argmax()
             assert greedy(learner, x, z) == u

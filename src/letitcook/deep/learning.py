@@ -8,9 +8,10 @@ and `y_k = r_k` where the episode has ended. `r_k` is the objective's weighting 
 this is DQN (Mnih et al. 2015); for two it is lexicographic DQN (Skalse et al. 2022).
 
 Beyond the paper, where networks are conditioned on a trade-off λ, every objective follows the decision with the
-greatest `T_0 + λ T_1`. Of several task networks the lowest counts in the targets (Fujimoto et al. 2018), the more so
-the further the training has come: at the beginning it would keep a learner from trying what it does not know. A part of
-each batch is imagined where the passive world is known (`passive.py`); where it is not, targets look further ahead.
+greatest `T_0 + λ T_1`. Of several task networks the lowest counts in the targets (Fujimoto et al. 2018), from scratch
+the more so the further the training has come: at the beginning it would keep a learner from trying what it does not
+know. A part of each batch is imagined where the passive world is known (`passive.py`); where it is not, targets look
+further ahead.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def learn(learner: Learner, steps: int) -> None:
                     learner.rng,
                 )
         write_inputs(learner, block * size, ahead > 1)
-        targets(learner, block * size, done_share)
+        targets(learner, block * size, rules.caution + (1.0 - rules.caution) * done_share)
         for k in range(len(learner.weights)):
             for i in range(block):
                 rows = slice(i * size, (i + 1) * size)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from letitcook.deep.inputs import Inputs, input_size, plain_inputs, write_input
 from letitcook.deep.network import Scratch, best_decision, forward, new_scratch, parameter_count
+from letitcook.deep.trade_off import taken_apart
 from letitcook.errors import FileFormatError, NotFiniteError, SpaceError
 from letitcook.kernels import compiled
 from letitcook.lexicographic import lex_argmax_kernel
@@ -66,26 +67,29 @@ class Crowd(NamedTuple):
     """A network policy that answers many observations at once, with room to work in."""
 
     networks: NDArray[np.float32]
+    """Those of the first objective, of the second, ...; those of one objective add up."""
     sizes: NDArray[np.int64]
     slack: float
     inputs: Inputs
     scratch: Scratch
     x: NDArray[np.float32]
     q: NDArray[np.float32]
-    """Values, `(K, rows, n)`."""
+    """Values of each network, `(networks, rows, n)`."""
 
 
 def new_crowd(chooser: Chooser, rows: int) -> Crowd:
     """Return a policy's form for up to that many observations at once."""
-    K, sizes = len(chooser.networks), chooser.sizes.tolist()
+    networks, sizes, K = chooser.networks, chooser.sizes.tolist(), len(chooser.networks)
+    if K == 1:
+        networks, sizes = taken_apart(networks[0], sizes)
     return Crowd(
-        chooser.networks,
-        chooser.sizes,
+        networks,
+        np.array(sizes, dtype=np.int64),
         chooser.slack,
         chooser.inputs,
         new_scratch(sizes, K, rows),
         np.zeros((rows, sizes[0]), dtype=np.float32),
-        np.zeros((K, rows, sizes[-1]), dtype=np.float32),
+        np.zeros((len(networks), rows, sizes[-1]), dtype=np.float32),
     )
 
 
@@ -100,10 +104,13 @@ def answers(crowd: Crowd, observations: NDArray[np.float32], which: NDArray[np.i
     for k in range(len(crowd.networks)):
         forward(crowd.networks[k], crowd.sizes, crowd.x[:rows], crowd.scratch, crowd.q[k, :rows])
     row = crowd.scratch.q
+    parts = len(crowd.networks) // len(row)
     for i in range(rows):
-        for k in range(len(crowd.networks)):
+        for k in range(len(row)):
             for u in range(row.shape[1]):
-                row[k, u] = crowd.q[k, i, u]
+                row[k, u] = 0.0
+                for part in range(parts):
+                    row[k, u] += crowd.q[k * parts + part, i, u]
         out[i] = lex_argmax_kernel(row, crowd.slack)
 
 

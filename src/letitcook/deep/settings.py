@@ -77,12 +77,15 @@ class LDQNSettings:
     """Exploration repeats an action that is not a wait up to this many times; 0 draws every decision alike."""
     task_networks: int = 1
     """Networks that learn the task's value, each from a beginning of its own. Their mean decides. In targets the lowest
-    counts, at first a little and after `learning_rate_steps` alone, so that values are not carried away where little
-    was seen. More than one goes with `trade_offs`."""
+    counts, the more the further the training has come and after `learning_rate_steps` alone, so that values are not
+    carried away where little was seen. More than one goes with `trade_offs`."""
+    caution: float = 0.0
+    """How much the lowest of several task networks counts in targets at the beginning, from 0 (their mean counts) to 1
+    (it counts alone, all the time)."""
     hesitation: float = 0.0
     """A wait of several steps (around a base policy: any wait) is taken only if it is better than to act by this share
-    of what is at stake, which is how far the value of acting lies below the highest possible. Values err in proportion
-    to that. Goes with `trade_offs` and `adapt`."""
+    of what is at stake, which is how far the task value of acting lies below the highest possible. Values err in
+    proportion to that. Goes with `trade_offs` and `adapt`."""
     imagined: float = 0.0
     """Share of each batch that is imagined: waits from states that were seen, as a learned model of the passive world
     tells them, while it proves right. Goes with `adapt`."""
@@ -108,6 +111,7 @@ class LDQNSettings:
             _check(name, getattr(self, name), 0 <= getattr(self, name) <= 1, "give a chance in [0, 1]")
         _check("epsilon_steps", self.epsilon_steps, self.epsilon_steps >= 1, "give a whole number of at least 1")
         _check("hesitation", self.hesitation, 0 <= self.hesitation < 1, "give a share in [0, 1)")
+        _check("caution", self.caution, 0 <= self.caution <= 1, "give a share in [0, 1]")
         _check("imagined", self.imagined, 0 <= self.imagined < 1, "give a share in [0, 1)")
         _check("gamma", self.gamma, 0 < self.gamma <= 1, "give a discount in (0, 1]")
         rate = self.learning_rate
@@ -251,6 +255,7 @@ def _best(task: str | None, gamma: float, method: str, steps: int, mode: str) ->
         gamma=gamma,
         trade_offs=BEST.trade_offs if several else None,
         task_networks=BEST.task_networks if several else 1,
+        caution=1.0 if several and mode == "wrap" else 0.0,  # around a base, nothing has to be found first
         hesitation=BEST.hesitation if several else 0.0,
         imagined=BEST.imagined if several else 0.0,
         learning_rate_steps=steps,

@@ -8,6 +8,7 @@ within a tolerance of the best one.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ TOLERANCE = 0.05
 """How near, as a share of the span of returns that were seen."""
 MEMORY = 0.1
 """Weight of the newest episode in a bin's mean."""
+MOST_PARTS = 8
+"""Networks that are looked for in one."""
 LOWEST, HIGHEST = 0, 1
 """Places in `TradeOffs.seen`."""
 
@@ -89,11 +92,14 @@ def policy_network(
 
     `networks` are Q0, Q1 and any further ones of the task, `(N, parameters)`; Q0 is the mean of the task's. The
     trade-off goes into the first layer's biases, the networks side by side into one of N times the width, and λ into
-    the last layer's weights; so does the `hesitation` to take a decision that is not one of the first, `acting` ones.
+    the last layer's weights; so does the `hesitation` to take a decision that is not one of the first, `acting` ones,
+    a share of how far their task value lies below the `highest` one.
     """
     N, last = len(networks), len(sizes) - 2
-    shares = np.full(N, 1.0 / (N - 1))
-    shares[1] = 10.0**z
+    task = np.full(N, 1.0 / (N - 1))
+    task[1] = 0.0
+    both = task.copy()
+    both[1] = 10.0**z
     cut = [layers(row.astype(np.float64), sizes) for row in networks]
     parts: list[NDArray[np.float64]] = []
     for layer in range(last + 1):
@@ -102,17 +108,21 @@ def policy_network(
             biases = [b + z * w[:, -1] for w, b in zip(weights, biases, strict=True)]
             weights = [w[:, :-1] for w in weights]
         if layer == last:
-            shared = [share * w for share, w in zip(shares, weights, strict=True)]
-            weight = np.sum(shared, axis=0) if last == 0 else np.hstack(shared)
-            bias = np.sum([share * b for share, b in zip(shares, biases, strict=True)], axis=0)
+            join = np.hstack if last > 0 else partial(np.sum, axis=0)
+            weight, bias = join(_times(both, weights)), np.sum(_times(both, biases), axis=0)
             if hesitation > 0.0:
-                weight[acting:] += hesitation * weight[:acting].mean(axis=0)
-                bias[acting:] += hesitation * (bias[:acting].mean() - highest)
+                weight[acting:] += hesitation * join(_times(task, weights))[:acting].mean(axis=0)
+                bias[acting:] += hesitation * (np.sum(_times(task, biases), axis=0)[:acting].mean() - highest)
             parts += [weight.ravel(), bias]
         else:
             parts.append((np.vstack(weights) if layer == 0 else _side_by_side(weights)).ravel())
             parts.append(np.concatenate(biases))
     return np.concatenate(parts)[None].astype(np.float32), (sizes[0] - 1, *(N * w for w in sizes[1:-1]), sizes[-1])
+
+
+def _times(shares: NDArray[np.float64], parts: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """Return each network's part times its share."""
+    return [share * part for share, part in zip(shares, parts, strict=True)]
 
 
 def _side_by_side(weights: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -122,3 +132,39 @@ def _side_by_side(weights: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     for i, each in enumerate(weights):
         out[i * rows : (i + 1) * rows, i * columns : (i + 1) * columns] = each
     return out
+
+
+def taken_apart(network: NDArray[np.float32], sizes: list[int]) -> tuple[NDArray[np.float32], list[int]]:
+    """Return the networks that stand side by side in one, `(parts, parameters)`, and their sizes.
+
+    Their values add up to its values, for less work: between its hidden layers, most of its weights are 0.
+    """
+    cut, hidden = layers(network, sizes), sizes[1:-1]
+    parts = next((m for m in range(MOST_PARTS, 1, -1) if _are_apart(cut, hidden, m)), 1)
+    apart = []
+    for i in range(parts):
+        part: list[NDArray[np.float32]] = []
+        for layer, (weight, bias) in enumerate(cut):
+            last = layer == len(cut) - 1
+            rows = slice(None) if last else _share(hidden[layer], i, parts)
+            columns = slice(None) if layer == 0 else _share(hidden[layer - 1], i, parts)
+            part += [weight[rows, columns].ravel(), bias[rows] if i == 0 or not last else np.zeros_like(bias)]
+        apart.append(np.concatenate(part))
+    return np.stack(apart), [sizes[0], *(width // parts for width in hidden), sizes[-1]]
+
+
+def _are_apart(cut: list[tuple[NDArray[np.float32], NDArray[np.float32]]], hidden: list[int], parts: int) -> bool:
+    """Say whether no weight leads from one part of the hidden layers to another."""
+    if len(hidden) < 2 or any(width % parts for width in hidden):
+        return False
+    for layer in range(1, len(hidden)):
+        weight = cut[layer][0].copy()
+        for i in range(parts):
+            weight[_share(hidden[layer], i, parts), _share(hidden[layer - 1], i, parts)] = 0.0
+        if weight.any():
+            return False
+    return True
+
+
+def _share(width: int, i: int, parts: int) -> slice:
+    return slice(width // parts * i, width // parts * (i + 1))
