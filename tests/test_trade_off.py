@@ -12,7 +12,7 @@ from letitcook.deep.adaptation import adapt_bounds, adapt_inputs, adapt_rewards,
 from letitcook.deep.inputs import input_size, plain_inputs, write_input
 from letitcook.deep.ldqn import LDQN, LDQNSettings
 from letitcook.deep.learner import greedy, new_learner
-from letitcook.deep.learning import targets, write_inputs
+from letitcook.deep.learning import learn, targets, write_inputs
 from letitcook.deep.network import initial_parameters
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.replay import draw, remember
@@ -23,7 +23,7 @@ from letitcook.errors import FileFormatError, SettingError
 from letitcook.kernels import seeded
 from letitcook.lexicographic import Objective
 from letitcook.runs import load
-from letitcook.train import begin
+from letitcook.train import begin, preset_settings
 from letitcook.training import always_base, without_longer
 from letitcook.wmdp import WRAPPER, Decisions
 from naive import network_values as values
@@ -68,7 +68,7 @@ def test_a_network_that_is_one_stays_one():
 
 
 @pytest.mark.parametrize(("actions", "acting"), [(("a", "wait", "b"), 3), (WRAPPER, 1)])
-def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake_in_the_task(actions, acting):
+def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake(actions, acting):
     dice, refused = np.random.default_rng(1), 0
     settings = replace(SMALL, waves=0, hesitation=0.3)
     learner = new_learner(3, Decisions(actions, 1, (2, 4)), LEXICOGRAPHIC.weights, settings, 0)
@@ -79,10 +79,9 @@ def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake_in_the_task(acti
         merged, wide = policy_network(learner.networks.average, sizes, z, 0.3, acting, highest)
         for x in dice.normal(size=(100, 3)).astype(np.float32):
             q, q1, other = (values(row, sizes, np.append(x, z)) for row in learner.networks.average)
-            task = (q + other) / 2
-            worth = task + 10**z * q1
+            worth = (q + other) / 2 + 10**z * q1
             hesitant = worth.copy()
-            hesitant[acting:] -= 0.3 * (highest - task[:acting].mean())
+            hesitant[acting:] -= 0.3 * (highest - worth[:acting].mean())
             u = int(hesitant.argmax())
             refused += u != worth.argmax()
             assert greedy(learner, x, z) == u
@@ -115,6 +114,30 @@ def test_of_two_task_networks_the_mean_decides_and_the_lowest_counts():
             expected = batch.reward[i, reward] + batch.discount[i] * value
             assert np.isclose(learner.room.y[k, i], expected, rtol=1e-4, atol=1e-4)
     assert 0 < differed < 16
+
+
+@pytest.mark.parametrize("caution", [0.0, 0.4, 1.0])
+def test_caution_is_how_much_the_lowest_counts_at_the_beginning(caution):
+    settings = replace(SMALL, adapt=False, imagined=0.0, hesitation=0.0, waves=0, ahead=1, caution=caution)
+    learner = new_learner(3, Decisions(("a", "wait"), 1, (2,)), LEXICOGRAPHIC.weights, settings, 0)
+    dice = np.random.default_rng(0)
+    for i in range(60):
+        x, x2 = dice.normal(size=(2, 3)).astype(np.float32)
+        remember(learner.replay, x, i % 3, -float(i), -1.0, 0.9, x2, False, False)
+    learn(learner, 1)
+    batch = learner.room.batch
+    for i in range(16):
+        x2, z = batch.next_observation[i], learner.room.x[i, -1]
+        q, q1, other = (values(row, learner.sizes, np.append(x2, z)) for row in learner.networks.target)
+        mean = (q + other) / 2
+        u = int(np.argmax(mean + 10**z * q1))
+        expected = batch.reward[i, 0] + 0.9 * (caution * min(q[u], other[u]) + (1 - caution) * mean[u])
+        assert np.isclose(learner.room.y[0, i], expected, rtol=1e-5, atol=1e-4)
+
+
+def test_preset_best_is_cautious_from_the_beginning_only_around_a_base():
+    settings = [preset_settings("network", "best", None, "lexicographic", {}, mode=mode) for mode in ("scratch", "wrap")]
+    assert [made.caution for made in settings] == [0.0, 1.0]
 
 
 def test_inputs_are_the_definition():

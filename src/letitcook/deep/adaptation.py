@@ -98,7 +98,7 @@ def typical_reward(measures: Measures) -> float:
 
 @compiled
 def adapt_bounds(measures: Measures, gamma: float, weights: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
-    """Set the range of targets, `(K, 2)`, to what rewards as seen can add up to."""
+    """Set the range of targets, `(N, 2)`, to what rewards as seen can add up to."""
     worth, endless = measures.worth, 1.0 / (1.0 - gamma)
     low = worth[TASK] * (measures.rewards[LOW] * endless - worth[ALIVE])
     high = worth[TASK] * max(0.0, measures.rewards[HIGH] * endless - worth[ALIVE])

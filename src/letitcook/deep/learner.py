@@ -298,8 +298,8 @@ def greedy(learner: Learner, observation: NDArray[np.float32], z: float) -> int:
 def choose(q: NDArray[np.float64], rules: Rules, lam: float, highest: float) -> int:
     """Return the column of `q`, `(N, n)`, that is lexicographically best, or greatest in `q0 + λ q1`.
 
-    Waits must be better by a share of what is at stake, which is how far the task value of acting lies below the
-    `highest` one. The first row becomes the mean of the task networks'.
+    Waits must be better by a share of what is at stake, which is how far acting lies below the `highest` value. The
+    first row becomes the mean of the task networks'.
     """
     task_networks, acting = rules.task_networks, rules.acting
     K = len(q) - task_networks + 1
@@ -314,7 +314,7 @@ def choose(q: NDArray[np.float64], rules: Rules, lam: float, highest: float) -> 
     if rules.hesitation > 0.0:
         at_stake = 0.0
         for u in range(acting):
-            at_stake += (highest - q[0, u]) / acting
+            at_stake += (highest - q[0, u] - lam * q[1, u]) / acting
         margin = rules.hesitation * at_stake
     best, greatest = 0, -np.inf
     for u in range(q.shape[1]):

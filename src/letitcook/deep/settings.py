@@ -84,8 +84,8 @@ class LDQNSettings:
     (it counts alone, all the time)."""
     hesitation: float = 0.0
     """A wait of several steps (around a base policy: any wait) is taken only if it is better than to act by this share
-    of what is at stake, which is how far the task value of acting lies below the highest possible. Values err in
-    proportion to that. Goes with `trade_offs` and `adapt`."""
+    of what is at stake, which is how far the value of acting lies below the highest possible. Values err in proportion
+    to that. Goes with `trade_offs` and `adapt`."""
     imagined: float = 0.0
     """Share of each batch that is imagined: waits from states that were seen, as a learned model of the passive world
     tells them, while it proves right. Goes with `adapt`."""

@@ -8,7 +8,6 @@ within a tolerance of the best one.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -92,14 +91,11 @@ def policy_network(
 
     `networks` are Q0, Q1 and any further ones of the task, `(N, parameters)`; Q0 is the mean of the task's. The
     trade-off goes into the first layer's biases, the networks side by side into one of N times the width, and λ into
-    the last layer's weights; so does the `hesitation` to take a decision that is not one of the first, `acting` ones,
-    a share of how far their task value lies below the `highest` one.
+    the last layer's weights; so does the `hesitation` to take a decision that is not one of the first, `acting` ones.
     """
     N, last = len(networks), len(sizes) - 2
-    task = np.full(N, 1.0 / (N - 1))
-    task[1] = 0.0
-    both = task.copy()
-    both[1] = 10.0**z
+    shares = np.full(N, 1.0 / (N - 1))
+    shares[1] = 10.0**z
     cut = [layers(row.astype(np.float64), sizes) for row in networks]
     parts: list[NDArray[np.float64]] = []
     for layer in range(last + 1):
@@ -108,21 +104,17 @@ def policy_network(
             biases = [b + z * w[:, -1] for w, b in zip(weights, biases, strict=True)]
             weights = [w[:, :-1] for w in weights]
         if layer == last:
-            join = np.hstack if last > 0 else partial(np.sum, axis=0)
-            weight, bias = join(_times(both, weights)), np.sum(_times(both, biases), axis=0)
+            shared = [share * w for share, w in zip(shares, weights, strict=True)]
+            weight = np.sum(shared, axis=0) if last == 0 else np.hstack(shared)
+            bias = np.sum([share * b for share, b in zip(shares, biases, strict=True)], axis=0)
             if hesitation > 0.0:
-                weight[acting:] += hesitation * join(_times(task, weights))[:acting].mean(axis=0)
-                bias[acting:] += hesitation * (np.sum(_times(task, biases), axis=0)[:acting].mean() - highest)
+                weight[acting:] += hesitation * weight[:acting].mean(axis=0)
+                bias[acting:] += hesitation * (bias[:acting].mean() - highest)
             parts += [weight.ravel(), bias]
         else:
             parts.append((np.vstack(weights) if layer == 0 else _side_by_side(weights)).ravel())
             parts.append(np.concatenate(biases))
     return np.concatenate(parts)[None].astype(np.float32), (sizes[0] - 1, *(N * w for w in sizes[1:-1]), sizes[-1])
-
-
-def _times(shares: NDArray[np.float64], parts: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """Return each network's part times its share."""
-    return [share * part for share, part in zip(shares, parts, strict=True)]
 
 
 def _side_by_side(weights: list[NDArray[np.float64]]) -> NDArray[np.float64]:
