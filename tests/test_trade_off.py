@@ -136,7 +136,9 @@ def test_caution_is_how_much_the_lowest_counts_at_the_beginning(caution):
 
 
 def test_preset_best_is_cautious_from_the_beginning_only_around_a_base():
-    settings = [preset_settings("network", "best", None, "lexicographic", {}, mode=mode) for mode in ("scratch", "wrap")]
+    settings = [
+        preset_settings("network", "best", None, "lexicographic", {}, mode=mode) for mode in ("scratch", "wrap")
+    ]
     assert [made.caution for made in settings] == [0.0, 1.0]
 
 
