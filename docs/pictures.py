@@ -106,7 +106,7 @@ def limits() -> None:
         line[0].set_ylabel("length (steps)")
     keys = [
         Line2D([], [], ls="", marker="+", color=INK, ms=10, mew=1.8, label="best known from scratch"),
-        Line2D([], [], ls="", marker="*", color=BEST, ms=12, label="preset best, 120k steps (a dot: a seed)"),
+        Line2D([], [], ls="", marker="*", color=BEST, ms=12, label="preset best, 120k to 170k steps (a dot: a seed)"),
         Line2D([], [], ls="", marker="D", color=ACT, ms=5, label="preset paper, 1M steps"),
         Line2D([], [], ls="", marker="*", mfc="none", color=WAIT, ms=10, label="the paper's LDQN"),
         Line2D([], [], ls="", marker="o", mfc="none", color=GREY, ms=5, label="the paper's scalarised DQN, each λ"),
