@@ -8,7 +8,8 @@ within a tolerance of the best one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +118,7 @@ def policy_network(
     return np.concatenate(parts)[None].astype(np.float32), (sizes[0] - 1, *(N * w for w in sizes[1:-1]), sizes[-1])
 
 
-def _side_by_side(weights: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _side_by_side(weights: Sequence[NDArray[np.floating[Any]]]) -> NDArray[np.float64]:
     """Return one layer that holds several, each with inputs and outputs of its own."""
     rows, columns = weights[0].shape
     out = np.zeros((len(weights) * rows, len(weights) * columns))
@@ -149,11 +150,10 @@ def _are_apart(cut: list[tuple[NDArray[np.float32], NDArray[np.float32]]], hidde
     """Say whether no weight leads from one part of the hidden layers to another."""
     if len(hidden) < 2 or any(width % parts for width in hidden):
         return False
-    for layer in range(1, len(hidden)):
-        weight = cut[layer][0].copy()
-        for i in range(parts):
-            weight[_share(hidden[layer], i, parts), _share(hidden[layer - 1], i, parts)] = 0.0
-        if weight.any():
+    for weight, _ in cut[1:-1]:
+        rows, columns = weight.shape
+        blocks = [weight[_share(rows, i, parts), _share(columns, i, parts)] for i in range(parts)]
+        if not np.array_equal(_side_by_side(blocks), weight):
             return False
     return True
 
