@@ -37,10 +37,10 @@ docs: .venv-docs/.installed-docs
 	! grep -rlE '<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//' site --include=*.html
 
 test-overcooked: .venv-overcooked/.installed-overcooked
-	.venv-overcooked/bin/pytest extra_tests/overcooked
+	.venv-overcooked/bin/pytest integration_tests/overcooked
 
 test-torch: .venv-torch/.installed-torch
-	.venv-torch/bin/pytest extra_tests/torch
+	.venv-torch/bin/pytest integration_tests/torch
 
 # The whole way of a sweep, from the first run to the report, on all seven tasks, from scratch and wrapped.
 smoke: $(VENV)/.installed-test
@@ -49,14 +49,14 @@ smoke: $(VENV)/.installed-test
 
 # Sweeps that are killed, sweeps on a Ray cluster that loses a node, and curves for TensorBoard and W&B.
 test-sweeps: .venv-sweeps/.installed-sweeps
-	.venv-sweeps/bin/pytest extra_tests/sweeps extra_tests/ray extra_tests/tracking
+	.venv-sweeps/bin/pytest integration_tests/sweeps integration_tests/ray integration_tests/tracking
 
 # Needs Chromium: apt-get install chromium, or the path of one in LETITCOOK_CHROMIUM.
 test-browser: .venv-sweeps/.installed-sweeps
-	.venv-sweeps/bin/pytest extra_tests/browser
+	.venv-sweeps/bin/pytest integration_tests/browser
 
 test-rliable: .venv-rliable/.installed-rliable
-	.venv-rliable/bin/pytest extra_tests/rliable
+	.venv-rliable/bin/pytest integration_tests/rliable
 
 benchmark: .venv-torch/.installed-torch
 	.venv-torch/bin/python benchmarks/finite.py

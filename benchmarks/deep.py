@@ -21,14 +21,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from letitcook.core.decisions import Decisions
+from letitcook.core.jit import compiled
+from letitcook.core.objective import Objective
+from letitcook.deep.agent import LDQN, PAPER
 from letitcook.deep.blas import one_thread, product
-from letitcook.deep.ldqn import LDQN, PAPER
-from letitcook.deep.learning import learn
-from letitcook.envs import cartpole, mountain_car, pong
-from letitcook.kernels import compiled
-from letitcook.lexicographic import Objective
-from letitcook.waiting import WaitingEnv
-from letitcook.wmdp import Decisions
+from letitcook.deep.update import learn
+from letitcook.tasks import cartpole, mountain_car, pong
+from letitcook.wrappers.waiting import WaitingEnv
 
 PIECE = 2_560
 """Steps of one turn: ten rounds of learning."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from letitcook.experiments.jobs import exact, training_of
 from letitcook.experiments.suites import Row, Run
-from letitcook.experiments.work import exact, training_of
 
 LIMITS = {"cook": 1_000_000, "cook-longer": 2_000_000, "cook-twice": 2_000_000, "coffee": 4_000_000}
 """Primitive steps from scratch; around a base policy it is 200,000."""
@@ -28,7 +28,7 @@ def main() -> None:
             for seed in range(seeds):
                 run = Run(row, seed, steps, "exact")
                 training = training_of(run)
-                points = list(training.run(steps))
+                points = list(training.run())
                 reached += [p.step for p in points if (p.length, p.queries) == (optimum.length, optimum.queries)][:1]
             span = f"after {min(reached):,} to {max(reached):,} steps" if reached else ""
             print(f"{task:12} {mode:8} {optimum.length:g}/{optimum.queries:g}  {len(reached)} of {seeds} seeds  {span}")

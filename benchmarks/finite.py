@@ -23,11 +23,11 @@ import numpy as np
 from gymnasium import spaces
 
 from letitcook import Objective, make
-from letitcook.experiments.work import world_of
-from letitcook.finite.q_learning import QLearner
+from letitcook.core.decisions import Decisions
+from letitcook.experiments.jobs import world_of
+from letitcook.finite.learner import QLearner
 from letitcook.finite.settings import PAPER
 from letitcook.finite.tables import Tables
-from letitcook.wmdp import Decisions
 
 STEPS = 4_000_000
 SKRL_DECISIONS = 4_000

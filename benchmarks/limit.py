@@ -2,7 +2,8 @@
 
 python benchmarks/limit.py results/limit [--csv docs/limit.csv]
 
-Each wrapper and its base play 1,000 fresh episodes with common chances, for the difference in task return between them.
+Each wrapper and its base play 1,000 fresh episodes with common random numbers, for the difference in task return
+between them.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from letitcook import load
+from letitcook.experiments.jobs import training_of
 from letitcook.experiments.suites import Row, Run
-from letitcook.experiments.work import training_of
-from letitcook.training import always_base
+from letitcook.training.loop import always_base
 
 EPISODES, SEED = 1_000, 424_243
 
@@ -25,7 +26,7 @@ EPISODES, SEED = 1_000, 424_243
 def facts(folder: Path) -> dict[str, Any]:
     """Return what one run reached."""
     run = load(folder)
-    task, mode, seed = (run.about[name] for name in ("task", "mode", "seed"))
+    task, mode, seed = (run.info.task, run.info.mode, run.info.seed)
     at_end = run.curve[-1]
     found: dict[str, Any] = {
         "task": task,
@@ -40,8 +41,8 @@ def facts(folder: Path) -> dict[str, Any]:
     }
     if run.base is not None:
         learner = training_of(Run(Row(task, mode, "lexicographic"), seed, 1, "best"), run.base).learner
-        alone = learner.play(always_base(run.policy), EPISODES, SEED, apart=True)
-        difference = learner.play(run.policy, EPISODES, SEED, apart=True)[:, 0] - alone[:, 0]
+        alone = learner.play(always_base(run.policy), EPISODES, SEED, common_random_numbers=True)
+        difference = learner.play(run.policy, EPISODES, SEED, common_random_numbers=True)[:, 0] - alone[:, 0]
         found["base_length"] = round(float(alone[:, 1].mean()), 3)
         found["difference"] = round(float(difference.mean()), 3)
         found["half_interval"] = round(1.96 * float(difference.std(ddof=1)) / EPISODES**0.5, 3)

@@ -1,4 +1,4 @@
-"""What the site has beside the pages in this folder: the changelog and the examples."""
+"""Pages of the site that are generated from other files: the changelog and the examples."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def examples_page() -> str:
     """Return a page with every script of the folder `examples`."""
     folder = ROOT / "examples"
     parts = [
-        "# Examples\n\nThe scripts of the folder `examples`, whole. Each runs by itself: `python examples/NAME.py`.\n"
+        "# Examples\n\nAll files of the folder `examples`, in full. Run a script with `python examples/NAME.py`.\n"
     ]
     for script in sorted(folder.glob("*.py")):
         source = script.read_text(encoding="utf-8")

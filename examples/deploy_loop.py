@@ -9,7 +9,7 @@ letitcook learns or loads takes its place. Leave `clock` out to run in real time
 import gymnasium as gym
 
 import letitcook
-from letitcook.runtime import SimulatedClock
+from letitcook.deploy.control_loop import SimulatedClock
 
 CLOSED, OPEN = 0, 1
 FULL, LOW, HORIZON = 12, 3, 60

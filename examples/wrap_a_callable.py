@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 import letitcook
-from letitcook.savings import compare_with_base
+from letitcook import compare_with_base
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=100_000, help="primitive steps of training")

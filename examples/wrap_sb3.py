@@ -13,7 +13,7 @@ import gymnasium as gym
 from stable_baselines3 import DQN
 
 import letitcook
-from letitcook.savings import compare_with_base
+from letitcook import compare_with_base
 
 parser = argparse.ArgumentParser()
 parser.add_argument("model", type=Path, nargs="?", help="a file that DQN.save wrote; open only files that you trust")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from letitcook.core.decisions import Decisions
 from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables
-from letitcook.wmdp import Decisions
 
 GOLDEN = 0x9E3779B97F4A7C15
 MASK = 2**64 - 1
@@ -47,7 +47,7 @@ def lex_argmax(q: list[list[float]], slack: float) -> int:
 
 
 class World:
-    """Stepping through tables, drawing outcomes as the kernel does."""
+    """PythonDriver through tables, drawing outcomes as the kernel does."""
 
     def __init__(self, tables: Tables, rng: SplitMix64) -> None:
         self.tables, self.rng = tables, rng
@@ -111,7 +111,7 @@ def lq_learning(
 
         def learn(i: int, j: int, u: int, alpha: float, update: Any = update) -> None:
             waits = [v for v in range(n) if decisions.actions_of[v] == decisions.wait]
-            if settings.sub_waits and u in waits:
+            if settings.intra_option and u in waits:
                 planned = min(i + int(decisions.durations_of[u]), H)
                 for a in range(j - 1, i - 1, -1):
                     for v in waits:
@@ -241,3 +241,58 @@ def network_values(network, sizes, x):
         h = weights @ (h if at == 0 else np.maximum(h, 0)) + network[at + n_in * n_out : at + n_in * n_out + n_out]
         at += n_in * n_out + n_out
     return h
+
+
+def dqn_round(
+    parameters: Any,
+    target: Any,
+    sizes: Any,
+    batch: Any,
+    weights: Any,
+    slack: float,
+    rate: float,
+    steps: int,
+    copy: bool,
+) -> tuple[list[Any], list[Any]]:
+    """Return networks and target networks after a round of skrl's DQN with K networks: all its steps on one batch.
+
+    Every objective follows Lex-Argmax of the target networks; where `copy`, these are replaced after every step.
+    """
+    networks, targets = ([np.array(row, dtype=float) for row in rows] for rows in (parameters, target))
+    moments = [(np.zeros_like(row), np.zeros_like(row)) for row in networks]
+    rows = range(len(batch.decision))
+    for t in range(1, steps + 1):
+        q = [np.array([network_values(net, sizes, batch.next_observation[i]) for i in rows]) for net in targets]
+        best = [lex_argmax([values[i].tolist() for values in q], slack) for i in rows]
+        for k, network in enumerate(networks):
+            y = [weights[k] @ batch.reward[i] + batch.discount[i] * q[k][i, best[i]] for i in rows]
+            slope = np.mean(
+                [_slope(network, sizes, batch.observation[i], batch.decision[i], y[i]) for i in rows], axis=0
+            )
+            m, v = moments[k]
+            m[:] = 0.9 * m + 0.1 * slope
+            v[:] = 0.999 * v + 0.001 * slope**2
+            network[:] -= rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        if copy:
+            targets = [network.copy() for network in networks]
+    return networks, targets
+
+
+def _slope(network: Any, sizes: Any, x: Any, taken: int, y: float) -> Any:
+    """Return the gradient of `(Q(x, taken) - y)²` by the network's parameters, layer by layer from the last."""
+    cuts, at = [], 0
+    for n_in, n_out in pairwise(sizes):
+        cuts.append((at, at + n_in * n_out, at + n_in * n_out + n_out, n_out, n_in))
+        at = cuts[-1][2]
+    h = [x.astype(float)]
+    for n, (a, b, c, n_out, n_in) in enumerate(cuts):
+        z = network[a:b].reshape(n_out, n_in) @ h[-1] + network[b:c]
+        h.append(z if n == len(cuts) - 1 else np.maximum(z, 0))
+    delta = np.zeros(sizes[-1])
+    delta[taken] = 2 * (h[-1][taken] - y)
+    slope = np.zeros_like(network)
+    for n in range(len(cuts) - 1, -1, -1):
+        a, b, c, n_out, n_in = cuts[n]
+        slope[a:b], slope[b:c] = np.outer(delta, h[n]).ravel(), delta
+        delta = (network[a:b].reshape(n_out, n_in).T @ delta) * (h[n] > 0)
+    return slope

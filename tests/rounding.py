@@ -14,8 +14,8 @@ def values_in_float64(policy: NetworkPolicy, rows: NDArray[np.float32]) -> NDArr
     """Return the values of a policy's networks, `(K, rows, n)`, with hardly any rounding."""
     values, inputs = [], policy.inputs
     x = (rows.astype(np.float64) - inputs.mean) * inputs.scale
-    waves = x @ inputs.frequencies.T.astype(np.float64)
-    x = np.hstack([x, np.sin(waves), np.cos(waves)])
+    fourier_features = x @ inputs.frequencies.T.astype(np.float64)
+    x = np.hstack([x, np.sin(fourier_features), np.cos(fourier_features)])
     for parameters in policy.networks.astype(np.float64):
         h, at = x, 0
         for n_in, n_out in pairwise(policy.sizes.tolist()):

@@ -12,9 +12,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, RepeatAction, TimeLimit
 
 from letitcook import WaitingEnv, make
-from letitcook.added_wait import AddedWait, passive_named
 from letitcook.errors import SettingError, SpaceError, UnknownNameError
-from letitcook.waiting import horizon_of
+from letitcook.wrappers.added_wait import AddedWait, passive_named
+from letitcook.wrappers.waiting import horizon_of
 
 
 def no_force(cartpole: Any) -> Any:

@@ -3,66 +3,50 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 from pathlib import Path
-
-import pytest
+from types import ModuleType
 
 import letitcook
 
 SOURCE = Path(letitcook.__file__).parent
-FLOORS = [
-    ["errors", "typed", "numpy_policy"],
-    ["kernels", "space_data", "importing"],
-    ["wmdp", "lexicographic", "progress", "totals"],
-    ["envs"],
-    ["waiting"],
-    ["added_wait"],
-    ["foreign"],
-    ["wrapping"],
-    ["waiting_vector"],
-    ["interleaving", "runtime", "finite", "deep"],
-    ["evaluate", "files", "choice"],
-    ["runs", "origin", "savings"],
-    ["tracking", "export"],
-    ["training"],
-    ["train"],
-    ["experiments"],
-    ["report"],
-    ["cli"],
-    ["__main__"],
-]
-FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(SOURCE).with_suffix("").parts[0]
+def house() -> ModuleType:
+    """Return the script that knows the rooms."""
+    path = Path(__file__).parent.parent / "docs" / "house.py"
+    spec = importlib.util.spec_from_file_location("house", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """Return the rooms of the house that a file imports when it is loaded."""
-    rooms = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("letitcook"):
-            parts = (node.module or "").split(".")
-            names = [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
-            rooms.update(name for name in names if name in FLOOR_OF)
-        elif isinstance(node, ast.Import):
-            rooms.update(a.name.split(".")[1] for a in node.names if a.name.startswith("letitcook."))
-    return rooms - {room_of(path)}
+def test_imports_point_one_way() -> None:
+    rooms = house()
+    assert {rooms.room_of(name) for name in rooms.modules()} == set(rooms.ROOMS)
+    assert rooms.wrong_way() == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_one_way(path: Path) -> None:
-    here = FLOOR_OF[room_of(path)]
-    above = sorted(room for room in imported_rooms(path) if FLOOR_OF[room] >= here)
-    assert not above, f"{path.name} imports from its own floor or above: {above}"
+def test_no_module_imports_itself_by_any_way() -> None:
+    assert house().cycles() == []
+
+
+def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        "def f():\n    if True:\n        from letitcook.cli import main\n    import letitcook.report.page\n"
+    )
+    assert house().imported(file) == {"cli", "report.page"}
 
 
 def test_the_finite_and_the_deep_engine_do_not_know_each_other() -> None:
-    for path in FILES:
-        if room_of(path) in ("finite", "deep"):
-            assert not imported_rooms(path) & {"finite", "deep"}
+    rooms = house()
+    for name, path in rooms.modules().items():
+        if rooms.room_of(name) in ("finite", "deep"):
+            others = {rooms.room_of(other) for other in rooms.imported(path)} - {rooms.room_of(name)}
+            assert not others & {"finite", "deep"}
 
 
 def test_what_is_exported_is_what_is_meant() -> None:
@@ -71,11 +55,10 @@ def test_what_is_exported_is_what_is_meant() -> None:
     assert len(set(letitcook.__all__)) == len(letitcook.__all__)
     assert set(letitcook.__all__) <= public
     assert public - modules - set(letitcook.__all__) <= {"version"}
-    for name in letitcook.__all__:
-        assert getattr(letitcook, name) is not None
+    assert not modules & set(letitcook.__all__), "a public name hides a module"
 
 
-def test_public_functions_show_an_example() -> None:
+def test_what_is_public_shows_an_example() -> None:
     for name in letitcook.__all__:
         thing = getattr(letitcook, name)
         if callable(thing) and not isinstance(thing, type):

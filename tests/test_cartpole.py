@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from letitcook.envs import cartpole
-from letitcook.envs.cartpole import LEFT, RIGHT, TASK, WAIT, CartPoleEnv
+from letitcook.core.jit import seeded
 from letitcook.errors import SettingError, SpaceError
-from letitcook.kernels import seeded
+from letitcook.tasks import cartpole
+from letitcook.tasks.cartpole import LEFT, RIGHT, TASK, WAIT, CartPoleEnv
 
 
 def test_left_and_right_equal_gymnasium_step_by_step():

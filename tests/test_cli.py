@@ -13,10 +13,10 @@ import pytest
 import typer
 
 from letitcook import cli
+from letitcook.experiments import jobs
 from letitcook.experiments import sweep as sweeps
-from letitcook.experiments import work
-from letitcook.experiments.work import Finished
-from letitcook.training import Training
+from letitcook.experiments.jobs import Finished
+from letitcook.training.loop import Training
 
 
 def as_json(result: tuple[int, str, str]) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def test_reproduce(call: Any, tmp_path: Path) -> None:
     assert as_json(call("report", "res", "--json")) == {"report": "res/report.html", "rows": 10, "runs": 10}
     assert (tmp_path / "res" / "report.html").is_file()
     facts = as_json(call("status", "res", "--json"))
-    assert (facts["suite"], facts["runs_done"], facts["runs"], facts["at_work"]) == ("smoke", 10, 10, False)
-    assert call("status", "res")[1] == "smoke: 10 of 10 runs, 10 of 10 rows, 100% of the steps; finished\n"
+    assert (facts["suite"], facts["runs_done"], facts["runs"], facts["at_work"]) == ("smoke", 11, 11, False)
+    assert call("status", "res")[1] == "smoke: 11 of 11 runs, 10 of 10 rows, 100% of the timesteps; finished\n"
     code, _, err = call(*smoke, "--out", "res", "--no-resume")
     assert (code, "res is there already" in err) == (2, True)
 
@@ -143,8 +143,8 @@ def test_a_failed_run_is_named_at_the_end(call: Any, monkeypatch: pytest.MonkeyP
             raise ZeroDivisionError("by nothing")
         return whole(run, *others)
 
-    whole = work.training_of
-    monkeypatch.setattr(work, "training_of", broken)
+    whole = jobs.training_of
+    monkeypatch.setattr(jobs, "training_of", broken)
     code, out, err = call(
         "reproduce", "--suite", "smoke", "--rows", "cook", "--steps", "500", "--workers", "1", "--out", "res"
     )
@@ -154,7 +154,7 @@ def test_a_failed_run_is_named_at_the_end(call: Any, monkeypatch: pytest.MonkeyP
     assert last[1] == "  cook/vanilla/scratch/seed0: ZeroDivisionError: by nothing"
     assert last[2] == "    log: res/failures/cook/vanilla/scratch/seed0.log"
     assert "4 rows, 4 runs" in out
-    monkeypatch.setattr(work, "training_of", whole)
+    monkeypatch.setattr(jobs, "training_of", whole)
     code, out, _ = call(
         "reproduce", "--suite", "smoke", "--rows", "cook", "--steps", "500", "--workers", "1", "--out", "res"
     )
@@ -184,8 +184,8 @@ def test_ctrl_c_keeps_the_best_and_a_resumable_state(
     whole = as_json(call(*command))
     run = Training.run
 
-    def interrupted(self: Training, steps: int) -> Any:
-        for n, point in enumerate(run(self, steps)):
+    def interrupted(self: Training) -> Any:
+        for n, point in enumerate(run(self)):
             if n == 1:
                 os.kill(os.getpid(), signal.SIGINT)
             yield point
@@ -229,6 +229,8 @@ BAD = {
     "no horizon": (("plan", "cook", "--horizon", "0"), "at least 1 primitive step"),
     "horizon too long": (("plan", "cook", "--horizon", "1000000000"), "shorter horizon"),
     "no steps": (("train", "cook", "--steps", "0"), "steps = 0"),
+    "no decisions": (("reproduce", "--decisions", "0"), "decisions = 0"),
+    "steps and decisions": (("train", "cook", "--steps", "9", "--decisions", "9"), "both given"),
     "no seeds": (("reproduce", "--seeds", "0"), "seeds = 0"),
     "no workers": (("reproduce", "--workers", "0"), "workers = 0"),
     "unknown suite": (("reproduce", "--suite", "all"), "no suite named 'all'"),

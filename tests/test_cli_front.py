@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from letitcook import learn, load, make
-from letitcook.choice import front
-from letitcook.train import begin
+from letitcook.core.decisions import Timesteps
+from letitcook.training.learn import prepare
+from letitcook.training.selection import front
+from letitcook.training.spec import RunSpec
 
-CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "waves": 4, "average": 50}
+CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "fourier_features": 4, "ema_steps": 50}
 
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    training = begin(make("cartpole"), preset="best", steps=4_000, changes=CHANGES)
-    training.every, training.episodes, training.looks, training.fresh_episodes = 1_000, 6, (6, 6), 10
-    list(training.run(4_000))
+    training = prepare(make("cartpole"), RunSpec(preset="best", length=Timesteps(4_000), settings=CHANGES))
+    training.plan = replace(training.plan, every=1_000, episodes=6, looks=(6, 6), fresh_episodes=10)
+    list(training.run())
     return training.result().save(tmp_path_factory.mktemp("front") / "run")
 
 

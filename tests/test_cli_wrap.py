@@ -15,8 +15,8 @@ from gymnasium import spaces
 
 from letitcook import load
 from letitcook.errors import FileFormatError, SettingError
-from letitcook.origin import Origin, env_arguments, fingerprint, read_action
-from letitcook.training import Training
+from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint, read_action
+from letitcook.training.loop import Training
 
 CODE = """
 from pathlib import Path
@@ -101,9 +101,10 @@ def test_a_policy_is_wrapped_saved_and_played_again(call: Any, tmp_path: Path) -
     assert savings["seconds_alone"] == 40 * 0.2
     assert savings["queries_saved"]["value"] == 1 - savings["base_queries"] / 40
     run = load(tmp_path / "run")
-    assert run.about["origin"] == {name: facts[name] for name in run.about["origin"]}
-    assert run.about["origin"]["policy_sha256"] == fingerprint("my_code:push")
-    assert (run.about["task"], run.about["mode"]) == (None, "wrap")
+    assert run.info.env_spec is not None
+    assert run.info.env_spec.data() == {name: facts[name] for name in run.info.env_spec.data()}
+    assert run.info.env_spec.policy_sha256 == fingerprint("my_code:push")
+    assert (run.info.task, run.info.mode) == (None, "wrap")
     played = as_json(call("evaluate", "run", "--episodes", "3", "--seed", "1", "--query-ms", "200", "--json"))
     timed = ("policy_seconds", "seconds_wrapped", "seconds_saved")
     for name in set(savings) - set(timed):
@@ -177,8 +178,8 @@ def test_ctrl_c_keeps_a_run_that_can_be_resumed(call: Any, tmp_path: Path, monke
     whole = as_json(call("wrap", *long, "--out", "whole", "--json"))
     run = Training.run
 
-    def interrupted(self: Training, steps: int) -> Any:
-        for point in run(self, steps):
+    def interrupted(self: Training) -> Any:
+        for point in run(self):
             if point.step <= 10_010:
                 os.kill(os.getpid(), signal.SIGINT)
             yield point
@@ -191,7 +192,7 @@ def test_ctrl_c_keeps_a_run_that_can_be_resumed(call: Any, tmp_path: Path, monke
     assert (code, "already holds other files" in err) == (2, True)
     other = swap(long, durations="2,8")
     code, _, err = call("wrap", *other, "--out", "run", "--resume")
-    assert (code, "other settings (decisions, origin)" in err) == (2, True), err
+    assert (code, "other settings (decisions, env_spec)" in err) == (2, True), err
     done = as_json(call("wrap", *long, "--out", "run", "--resume", "--json"))
     for name in ("finished", "steps", "best_step"):
         assert done[name] == whole[name], name
@@ -304,7 +305,7 @@ def saved(call: Any, tmp_path: Path) -> Any:
 
     def change(**changes: Any) -> None:
         manifest = json.loads(path.read_text())
-        manifest["about"]["origin"].update(changes)
+        manifest["run"]["env_spec"].update(changes)
         path.write_text(json.dumps(manifest))
 
     return change
@@ -329,7 +330,7 @@ TAMPERED = {
     "environment not text": ({"env": 3}, "env = 3"),
     "arguments not a table": ({"env_args": "x"}, "does not name an environment"),
     "something more": ({"command": "x"}, "does not name an environment"),
-    "other durations": ({"durations": [2, 8]}, "does not have the decisions of its origin"),
+    "other durations": ({"durations": [2, 8]}, "does not have the decisions of MountainCar-v0"),
     "durations not whole": ({"durations": [2, "4"]}, "durations = [2, '4']"),
     "durations out of order": ({"durations": [4, 2]}, "write them as 2,4"),
     "no wait": ({"wait": None}, "wait action ''"),
@@ -352,9 +353,9 @@ def test_a_tampered_run_is_refused(call: Any, saved: Any, tmp_path: Path, case: 
 def test_a_damaged_run_is_refused(call: Any, saved: Any, tmp_path: Path) -> None:
     path = tmp_path / "run" / "manifest.json"
     manifest = json.loads(path.read_text())
-    for name in ("decisions", "origin"):
-        about = {key: value for key, value in manifest["about"].items() if key != name}
-        path.write_text(json.dumps({**manifest, "about": about}))
+    for name in ("decisions", "env_spec", "settings"):
+        info = {key: value for key, value in manifest["run"].items() if key != name}
+        path.write_text(json.dumps({**manifest, "run": info}))
         code, _, err = call("evaluate", "run", "--episodes", "2")
         assert (code, "Traceback" in err) == (2, False)
     path.write_text(json.dumps(manifest)[:-100])
@@ -395,11 +396,11 @@ def test_arguments_of_environments() -> None:
 
 
 def test_an_origin_comes_back_from_its_data() -> None:
-    origin = Origin("FrozenLake-v1", "m:f", "0" * 64, (2, 4), wait="0", env_args={"is_slippery": False})
-    assert Origin.of_data(json.loads(json.dumps(origin.data()))) == origin
+    origin = WrappedEnvSpec("FrozenLake-v1", "m:f", "0" * 64, (2, 4), wait="0", env_args={"is_slippery": False})
+    assert WrappedEnvSpec.of_data(json.loads(json.dumps(origin.data()))) == origin
     for damaged in (None, [], {}, {**origin.data(), "wait": 3}):
         with pytest.raises(FileFormatError):
-            Origin.of_data(damaged)
+            WrappedEnvSpec.of_data(damaged)
 
 
 def test_a_module_is_found_without_loading_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import letitcook.envs  # noqa: F401  (registers the tasks)
-from letitcook.envs.coffee import (
+import letitcook.tasks  # noqa: F401  (registers the tasks)
+from letitcook.errors import SettingError, SpaceError
+from letitcook.tasks.coffee import (
     ACTIONS,
     DROP,
     FORWARD,
@@ -28,7 +29,6 @@ from letitcook.envs.coffee import (
     fetches,
     moved,
 )
-from letitcook.errors import SettingError, SpaceError
 
 LETTERS = "LRFpdTw"
 OPTIMUM = "L L F F F F R F F F F F F F T L R w w w w w T L L F F F R F F T R F F F T R F L T"

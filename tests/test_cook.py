@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from letitcook.envs import task_named
-from letitcook.envs.cook import (
+from letitcook.errors import SettingError, SpaceError
+from letitcook.tasks import task_named
+from letitcook.tasks.cook import TASKS, CookEnv, CookPolicy
+from letitcook.tasks.kitchen import (
     ACTIONS,
     DISH,
     EAST,
@@ -18,13 +20,9 @@ from letitcook.envs.cook import (
     SOUTH,
     START,
     STAY,
-    TASKS,
     WEST,
-    CookEnv,
-    CookPolicy,
     State,
 )
-from letitcook.errors import SettingError, SpaceError
 
 LETTERS = "NSEW.I"
 AT_POT = State(2, 1, SOUTH, NOTHING, onions=0, left=0, delivered=0)

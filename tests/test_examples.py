@@ -14,7 +14,7 @@ import letitcook
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = ("--steps", "1000", "--episodes", "3")
 WITH_TORCH = {"train_bases", "wrap_sb3"}
-"""Those are run by extra_tests/torch."""
+"""Those are run by integration_tests/torch."""
 IMPORTED = {"passive"}
 """Those are a part of others."""
 

@@ -13,20 +13,21 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from letitcook import files
+from letitcook.cli.terminal.live import Board, headline, view
+from letitcook.cli.terminal.status import status_lines, status_of
+from letitcook.cli.terminal.tables import comparison_tables
+from letitcook.core.decisions import Timesteps, read_timesteps
 from letitcook.deep.settings import BEST
 from letitcook.errors import OutputError, SettingError, UnknownNameError
-from letitcook.experiments import engines, results, work
+from letitcook.experiments import engines, jobs, results
 from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.engines import Processes, Serial, engine_named
+from letitcook.experiments.jobs import Checkpoint, Exact, Failed, Finished, Job, Lost, Progress, Started, carry_out
 from letitcook.experiments.results import Results, read_results, write_tables
-from letitcook.experiments.suites import LEFT_OUT, Row, Run, Suite, base_of, paper_rows, suite
-from letitcook.experiments.work import Checkpoint, Exact, Failed, Finished, Job, Lost, Progress, Started, carry_out
+from letitcook.experiments.suites import BASE_SEEDS, LEFT_OUT, Row, Run, Suite, base_of, paper_rows, suite
 from letitcook.report.compare import compare, comparison_frame, write_comparison
-from letitcook.report.live import Board, headline, view
-from letitcook.report.status import status_lines, status_of
-from letitcook.report.tables import comparison_tables
-from letitcook.runs import load
+from letitcook.storage import folders
+from letitcook.training.run import load
 
 FEW = Suite(
     "few",
@@ -56,18 +57,18 @@ def test_the_papers_rows() -> None:
 def test_suites() -> None:
     discrete = suite("discrete").runs
     assert (len(discrete), len({run.row for run in discrete}), len({run.id for run in discrete})) == (675, 86, 675)
-    assert {run.steps for run in discrete} == {10_000_000}
+    assert {str(run.length) for run in discrete} == {"10,000,000 steps"}
     assert len(suite("discrete").only(seeds=2).runs) == 2 * 86
-    assert {run.steps for run in suite("smoke").only(steps=50).runs} == {50}
+    assert {str(run.length) for run in suite("smoke").only(length=Timesteps(50)).runs} == {"50 steps"}
     assert Run(Row("cook", "wrap", "scalar", 0.1), 3, 10).id == "cook/scalar-0.1/wrap/seed3"
     continuous = suite("continuous").runs
     assert len({run.row for run in continuous}) == 80
-    assert {run.steps for run in continuous} == {1_000_000}
+    assert {str(run.length) for run in continuous} == {"1,000,000 decisions"}
     assert len(suite("paper").runs) == len(discrete) + len(continuous)
     chosen = suite("continuous").only(seeds=1, rows=["lexicographic", "pong/scalar-0.1/*"])
     assert len(chosen.runs) == 6 + 2
     assert {base.id for base in chosen.bases} == {
-        f"{t}/vanilla/scratch/seed0" for t in ("pong", "cartpole", "mountain-car")
+        f"{t}/vanilla/scratch/seed{BASE_SEEDS[t]}" for t in ("pong", "cartpole", "mountain-car")
     }
     with pytest.raises(SettingError, match="no row of the suite 'discrete' is 'pong'"):
         suite("discrete").only(rows=["pong"])
@@ -81,7 +82,7 @@ def test_the_suites_beyond_the_paper() -> None:
     assert {run.steps for run in longer} == {170_000}
     assert {run.steps for run in limit.runs if run not in longer} == {120_000}
     assert {(base.row.method, base.preset, base.steps) for base in limit.bases} == {("vanilla", "best", 60_000)}
-    assert [base.steps for base in limit.only(steps=5_000).bases] == [5_000] * 30
+    assert [base.steps for base in limit.only(length=Timesteps(5_000)).bases] == [5_000] * 30
     ablation = suite("ablation").runs
     whole = {run.row.task: run.settings() for run in ablation if not run.row.variant}
     for run in ablation:
@@ -115,7 +116,9 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(SettingError, match="seeds = 0"):
         suite("discrete").only(seeds=0)
     with pytest.raises(SettingError, match="steps = -5"):
-        suite("discrete").only(steps=-5)
+        read_timesteps(-5, None)
+    with pytest.raises(SettingError, match="both given"):
+        read_timesteps(5, 5)
     with pytest.raises(SettingError, match="base policy itself"):
         Run(Row("cook", "wrap", "vanilla"), 0, 10)
     with pytest.raises(UnknownNameError, match="no mode named"):
@@ -134,9 +137,11 @@ def test_changed_settings_are_part_of_a_run() -> None:
     assert run.settings()["slack"] == 1.0
     base = base_of(run)
     assert base is not None
-    assert (base.id, base.changes) == ("cartpole/vanilla+slack=1/scratch/seed0", run.changes)
+    assert (base.id, base.changes) == (f"cartpole/vanilla+slack=1/scratch/seed{BASE_SEEDS['cartpole']}", run.changes)
+    assert base_of(replace(run, seed=7)) == base, "one base policy for all seeds"
+    assert base_of(replace(run, seed=7, preset="best", changes=())).seed == 7
     changed = Run(Row("cook", "wrap", "lexicographic"), 0, 1, changes=(("alpha", 0.3),))
-    assert work.training_of(changed).about["settings"]["alpha"] == 0.3
+    assert jobs.training_of(changed).info.settings.alpha == 0.3
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,7 @@ def test_a_wrong_setting_is_named(name: str, value: Any, message: str) -> None:
 
 
 def test_a_run_that_goes_on_from_a_checkpoint_has_the_same_bits() -> None:
-    for run in (FEW.runs[0], Run(Row("cartpole", "scratch", "lexicographic"), 0, 21_000)):
+    for run in (FEW.runs[0], Run(Row("cartpole", "scratch", "lexicographic"), 0, 11_000, unit="decision")):
         whole = list(carry_out(Job(run, checkpoint_seconds=0.0)))
         kept = next(message for message in whole if isinstance(message, Checkpoint))
         again = list(carry_out(Job(run, checkpoint=kept.files)))
@@ -164,10 +169,10 @@ def test_a_run_that_goes_on_from_a_checkpoint_has_the_same_bits() -> None:
         assert isinstance(first, Finished)
         assert isinstance(second, Finished)
         for name in first.files:
-            if name != files.MANIFEST:
+            if name != folders.MANIFEST:
                 assert first.files[name] == second.files[name], name
-        a, b = (json.loads(message.files[files.MANIFEST]) for message in (first, second))
-        assert all(a[name] == b[name] for name in ("about", "best", "fresh", "time", "steps", "finished"))
+        a, b = (json.loads(message.files[folders.MANIFEST]) for message in (first, second))
+        assert all(a[name] == b[name] for name in ("run", "best", "fresh", "time", "steps", "finished"))
 
 
 def test_engines_give_the_same_tables(tmp_path: Path) -> None:
@@ -183,7 +188,7 @@ def test_engines_give_the_same_tables(tmp_path: Path) -> None:
 def test_a_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     out = tmp_path / "out"
     sweep_all(Suite("few", FEW.runs[:3]), out)
-    before = {run: (sweeps.run_folder(out, run) / files.MANIFEST).stat().st_mtime_ns for run in FEW.runs[:3]}
+    before = {run: (sweeps.run_folder(out, run) / folders.MANIFEST).stat().st_mtime_ns for run in FEW.runs[:3]}
     numbers = load(sweeps.run_folder(out, FEW.runs[1])).fresh
     damaged = sweeps.run_folder(out, FEW.runs[1]) / "policy.safetensors"
     damaged.write_bytes(damaged.read_bytes()[:20])
@@ -191,7 +196,7 @@ def test_a_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     assert {run for run, _ in told} == {FEW.runs[1], FEW.runs[3]}
     assert load(sweeps.run_folder(out, FEW.runs[1])).fresh == numbers
     for run in (FEW.runs[0], FEW.runs[2]):
-        assert (sweeps.run_folder(out, run) / files.MANIFEST).stat().st_mtime_ns == before[run]
+        assert (sweeps.run_folder(out, run) / folders.MANIFEST).stat().st_mtime_ns == before[run]
     assert sweep_all(FEW, out) == []
 
 
@@ -222,7 +227,7 @@ def test_an_output_with_something_else_in_it_is_left_alone(tmp_path: Path) -> No
     changed = Suite("few", tuple(Run(run.row, run.seed, run.steps, changes=(("alpha", 0.2),)) for run in FEW.runs))
     with pytest.raises(OutputError, match="alpha 0.1 instead of 0.2"):
         sweep_all(changed, out)
-    manifest = sweeps.run_folder(out, FEW.runs[0]) / files.MANIFEST
+    manifest = sweeps.run_folder(out, FEW.runs[0]) / folders.MANIFEST
     old = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**old, "provenance": {**old["provenance"], "version": "0.0.1"}}))
     with pytest.raises(OutputError, match="version 0.0.1 instead of"):
@@ -314,7 +319,7 @@ def test_a_run_that_raises_is_a_failure_with_its_traceback(monkeypatch: pytest.M
     def broken(*arguments: Any) -> Any:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(work, "training_of", broken)
+    monkeypatch.setattr(jobs, "training_of", broken)
     told = last_of(sweep_all(Suite("few", FEW.runs[:1]), tmp_path))
     assert told[FEW.runs[0]].reason == "ZeroDivisionError: by nothing"
     assert "in broken" in told[FEW.runs[0]].log
@@ -338,7 +343,7 @@ def test_a_killed_worker_is_lost_and_its_run_done_by_another(tmp_path: Path) -> 
 
 
 def test_a_full_disk_is_said_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    write, written = files._write_through, 0
+    write, written = folders._write_through, 0
 
     def full(path: Path, data: bytes) -> None:
         nonlocal written
@@ -348,10 +353,10 @@ def test_a_full_disk_is_said_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, 
             raise OSError(28, "No space left on device")
         write(path, data)
 
-    monkeypatch.setattr(files, "_write_through", full)
+    monkeypatch.setattr(folders, "_write_through", full)
     with pytest.raises(OutputError, match="No space left on device; make room and start the same command again"):
         sweep_all(FEW, tmp_path / "out")
-    monkeypatch.setattr(files, "_write_through", write)
+    monkeypatch.setattr(folders, "_write_through", write)
     assert [run for run in FEW.runs if sweeps.finished(tmp_path / "out", run)] == list(FEW.runs[:2])
     assert [p for p in (tmp_path / "out").rglob(".*") if p.name != ".lock"] == []
     assert {run for run, _ in sweep_all(FEW, tmp_path / "out")} == set(FEW.runs[2:])
@@ -431,17 +436,17 @@ def test_the_tables_of_a_sweep(tmp_path: Path) -> None:
 
 def test_provenance_of_a_run(tmp_path: Path) -> None:
     sweep_all(Suite("few", FEW.runs[:1]), tmp_path)
-    manifest = json.loads((sweeps.run_folder(tmp_path, FEW.runs[0]) / files.MANIFEST).read_text())
-    assert manifest["about"]["task"] == "cook"
-    assert manifest["about"]["settings"]["alpha"] == 0.1
-    assert manifest["about"]["seed"] == 0
+    manifest = json.loads((sweeps.run_folder(tmp_path, FEW.runs[0]) / folders.MANIFEST).read_text())
+    assert manifest["run"]["task"] == "cook"
+    assert manifest["run"]["settings"]["alpha"] == 0.1
+    assert manifest["run"]["seed"] == 0
     assert {"numpy", "numba"} <= set(manifest["provenance"]["packages"])
-    assert manifest["provenance"]["version"] == json.loads((tmp_path / files.MANIFEST).read_text())["version"]
+    assert manifest["provenance"]["version"] == json.loads((tmp_path / folders.MANIFEST).read_text())["version"]
 
 
 def test_the_board_counts_rows_runs_steps_and_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     now = 100.0
-    monkeypatch.setattr("letitcook.report.live.time.monotonic", lambda: now)
+    monkeypatch.setattr("letitcook.cli.terminal.live.time.monotonic", lambda: now)
     board = Board(FEW, tmp_path, slots=2)
     board.take(FEW.runs[0], Started(0))
     board.take(FEW.runs[1], Started(5_000))

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from letitcook import WaitingEnv, make
+from letitcook import WaitingEnv, make, plan
+from letitcook.core.decisions import Decisions
+from letitcook.core.objective import Objective
 from letitcook.errors import FinitenessError, SettingError
+from letitcook.experiments.jobs import exact, world_of
 from letitcook.experiments.suites import paper_rows
-from letitcook.experiments.work import exact, world_of
-from letitcook.finite.front import FrontPoint, front_tables, pareto_front
+from letitcook.finite.front import FrontPoint, discounted_front_tables, front_tables, pareto_front
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.tables import Tables
-from letitcook.lexicographic import Objective
-from letitcook.wmdp import Decisions
 from worlds import random_decisions, random_tables
 
 FRONTS = {
@@ -97,6 +97,54 @@ def test_front_equals_every_episode_there_is(
         assert best.length + lam * best.queries == pytest.approx(min(p.length + lam * p.queries for p in front))
     best = plan_tables(tables, decisions, horizon, Objective.named("lexicographic"))
     assert front[0] == (best.length, best.queries)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 6),
+    st.integers(1, 3),
+    st.sampled_from([(), (2,), (2, 4), (3, 5)]),
+    st.integers(1, 9),
+    st.sampled_from([0.5, 0.9, 0.99]),
+)
+def test_the_discounted_front_equals_every_episode_there_is(
+    seed: int, states: int, actions: int, durations: tuple[int, ...], horizon: int, gamma: float
+) -> None:
+    tables = random_tables(seed, states, actions)
+    targets = np.random.default_rng(seed).integers(0, states + 1, len(tables.next_state))
+    tables = replace(tables, reward=np.full_like(tables.reward, -1.0), next_state=targets)
+    decisions = random_decisions(actions, durations)
+    every: list[tuple[float, float]] = []
+
+    def play(t: int, s: int, task: float, waiting: float) -> None:
+        if s == tables.end or t == horizon:
+            every.append((round(task, 9), round(waiting, 9)))
+            return
+        for u in range(decisions.n):
+            place, passed, gained = s, 0, task
+            while passed < decisions.durations_of[u] and place != tables.end and t + passed < horizon:
+                gained -= gamma ** (t + passed)
+                place = int(tables.next_state[place * tables.n_actions + decisions.actions_of[u]])
+                passed += 1
+            play(t + passed, place, gained, waiting - gamma**t)
+
+    play(0, int(tables.start_state[0]), 0.0, 0.0)
+    best = sorted({p for p in every if not any(o != p and o[0] >= p[0] and o[1] >= p[1] for o in every)}, reverse=True)
+    front = discounted_front_tables(tables, decisions, horizon, gamma)
+    np.testing.assert_allclose(front, best, atol=1e-8)
+
+
+def test_the_front_in_mo_gymnasiums_form() -> None:
+    env = make("coffee", mode="wrap")
+    assert [tuple(-point) for point in env.pareto_front()] == FRONTS["coffee", "wrap"]
+    discounted = env.pareto_front(gamma=0.99)
+    assert len(discounted) >= 2
+    assert discounted[0][0] == pytest.approx(-(1 - 0.99**54) / 0.01)
+    best = plan(env.with_discount(0.99))
+    assert discounted[0] == pytest.approx(best.values[0])
+    with pytest.raises(SettingError, match="gamma = 2"):
+        env.pareto_front(gamma=2.0)
 
 
 def test_the_horizon_is_respected() -> None:

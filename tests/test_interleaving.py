@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letitcook import WaitingEnv, interleave, learn, make, plan, rollout, task_named
-from letitcook.envs.coffee import NORTH, START, TOGGLE, Fetch, fetches, machine_untouched
+from letitcook.adapters import CallablePolicy
 from letitcook.errors import SettingError
-from letitcook.interleaving import Errand, ErrandError, Interleaved, fullest
-from letitcook.wrapping import CallablePolicy
+from letitcook.evaluation.interleaving import Errand, ErrandError, Interleaved, fullest
+from letitcook.tasks.coffee import NORTH, START, TOGGLE, Fetch, fetches, machine_untouched
 
 DOCS = Path(__file__).parents[1] / "docs" / "interleaving.md"
 LEFT, RIGHT, USE, WAIT = range(4)

@@ -4,9 +4,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-from letitcook.envs import mountain_car
-from letitcook.envs.mountain_car import TASK, WAIT, MountainCarEnv
-from letitcook.kernels import seeded
+from letitcook.core.jit import seeded
+from letitcook.tasks import mountain_car
+from letitcook.tasks.mountain_car import TASK, WAIT, MountainCarEnv
 
 
 def test_equals_gymnasium_step_by_step():

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from letitcook.core.objective import lex_argmax
 from letitcook.deep import blas
 from letitcook.deep.blas import one_thread, product, product_ta, product_tb
 from letitcook.deep.network import (
@@ -19,7 +20,6 @@ from letitcook.deep.network import (
     new_scratch,
     parameter_count,
 )
-from letitcook.lexicographic import lex_argmax
 
 SHAPES = [(4, 256, 256, 13), (2, 32, 5), (8, 24, 40, 16, 3), (30, 20, 20, 4), (5, 3)]
 

@@ -12,17 +12,19 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
-from letitcook import task_named, tasks
+from letitcook import task_named, task_names
+from letitcook.adapters import CallablePolicy
+from letitcook.experiments.jobs import Exact
 from letitcook.experiments.results import Results
 from letitcook.experiments.suites import PaperRow, Row, paper_rows
-from letitcook.experiments.work import Exact
 from letitcook.report.compare import Comparison, compare, comparison_frame
-from letitcook.report.episodes import NamedTrace, exact_policy, trace
 from letitcook.report.page import TITLES, page, write_page
-from letitcook.report.verdicts import VERDICTS, at_optimum, verdict
-from letitcook.wrapping import CallablePolicy
+from letitcook.report.traces import NamedTrace, exact_policy, trace
+from letitcook.report.verdicts import VERDICTS, Sample, difference, value_of
 from tiny_sweep import tiny_sweep
 
 FIGURE = (
@@ -93,7 +95,7 @@ def text(results: Results, tmp_path_factory: pytest.TempPathFactory) -> str:
 def every_paper_row() -> list[Comparison]:
     """Return comparisons in which ours is what the paper reports."""
     return [
-        Comparison(p.row, p.seeds, p.length, p.length_sd, p.queries, p.queries_sd, p, None)
+        Comparison(p.row, p.n, p.length, p.length_sd, p.queries, p.queries_sd, -p.length, p.length_sd, p, None)
         for p in paper_rows().values()
     ]
 
@@ -103,7 +105,8 @@ def test_every_number_of_the_comparison_is_there_in_full(results: Results, text:
     held = rows_of(text)
     assert list(held) == [c.row.id for c in comparisons]
     for c, record in zip(comparisons, comparison_frame(comparisons).to_dicts(), strict=True):
-        numbers = {k: v for k, v in record.items() if k not in ("task", "mode", "method", "lambda", "variant")}
+        words = ("task", "mode", "method", "lambda", "variant", "at_optimum", "verdict", "reason")
+        numbers = {k: v for k, v in record.items() if k not in words}
         assert set(held[c.row.id]) == set(numbers)
         for name, value in numbers.items():
             shown = held[c.row.id][name]
@@ -181,7 +184,7 @@ def test_the_same_results_give_the_same_page(results: Results, text: str, tmp_pa
 def test_whatever_data_hold_is_text(results: Results) -> None:
     evil = '"><script>alert(1)</script><!--&'
     row = Row("cook", "scratch", "scalar", 0.5, variant=evil)
-    comparison = Comparison(row, 1, 33.0, 0.0, 25.0, 0.0, None, None)
+    comparison = Comparison(row, 1, 33.0, 0.0, 25.0, 0.0, -45.5, 0.0, None, None)
     episode = trace("cook", "scratch", CallablePolicy(lambda observation: 4))
     query = replace(episode.queries[0], label=evil, work=evil)
     named = NamedTrace("exact", evil, replace(episode, queries=[query, *episode.queries[1:]]))
@@ -194,7 +197,7 @@ def test_whatever_data_hold_is_text(results: Results) -> None:
 
 
 def longest_episodes() -> Iterator[NamedTrace]:
-    for task in tasks():
+    for task in task_names():
         episode = trace(task, "scratch", CallablePolicy(lambda observation, task=task: task_named(task).wait))
         yield from (NamedTrace(name, "a run", episode) for name in TITLES)
 
@@ -211,24 +214,30 @@ def test_the_whole_paper_is_below_ten_megabytes(results: Results) -> None:
 PAPER = PaperRow(Row("cook", "scratch", "lexicographic"), 33.0, 0.0, 25.0, 1.0, seeds=10)
 
 
-def compared(length: float, queries: float, sd: float = 0.0, **row: Any) -> Comparison:
+def compared(length: float, queries: float, sd: float = 0.0, seeds: int = 10, **row: Any) -> Comparison:
     """Return a row of ours beside 33±0 steps and 25±1 queries of the paper's."""
     mine = replace(PAPER.row, **row)
-    return Comparison(mine, 10, length, sd, queries, sd, replace(PAPER, row=mine), Exact(33.0, 25.0))
+    value = value_of(mine.method, mine.lam, mine.task, length, queries)
+    paper = replace(PAPER, row=mine)
+    return Comparison(mine, seeds, length, sd, queries, sd, value, sd, paper, Exact(33.0, 25.0))
 
 
 @pytest.mark.parametrize(
     ("comparison", "expected"),
     [
         (compared(33.0, 25.0), "same"),
-        (compared(33.9, 24.1), "same"),
-        (compared(33.0, 28.0, sd=2.5), "overlap"),
-        (compared(33.0, 28.0, sd=1.5), "worse"),
+        (compared(33.0005, 24.8), "same"),
+        (compared(33.0, 26.5, sd=2.5), "same"),  # p = 0.11
+        (compared(33.0, 28.0, sd=2.5), "worse"),  # p = 0.004
+        (compared(33.0, 28.0, sd=2.5, seeds=3), "same"),  # p = 0.17: three seeds cannot tell
+        (compared(33.0, 27.0, seeds=1), "same"),
+        (compared(33.0, 29.0, seeds=1), "worse"),
         (compared(33.0, 22.0), "better"),
+        (compared(33.1, 25.0), "worse"),
         (compared(35.0, 20.0), "worse"),
         (compared(31.0, 40.0), "better"),
         (compared(35.0, 20.0, method="scalar", lam=1.0), "better"),
-        (compared(35.0, 24.0, method="scalar", lam=1.0), "other"),
+        (compared(33.5, 24.5, method="scalar", lam=1.0), "other"),
         (compared(35.0, 24.0, method="scalar", lam=0.1), "worse"),
         (compared(33.0, 40.0, method="scalar", lam=0.0), "other"),
         (compared(35.0, 35.0, method="vanilla"), "worse"),
@@ -237,20 +246,48 @@ def compared(length: float, queries: float, sd: float = 0.0, **row: Any) -> Comp
     ],
 )
 def test_verdicts(comparison: Comparison, expected: str) -> None:
-    assert verdict(comparison) == expected
+    assert comparison.verdict == expected
     assert expected in VERDICTS
+    assert bool(comparison.reason) == (expected not in ("same", "new"))
 
 
-def test_fewer_seeds_make_nothing_the_same() -> None:
-    assert verdict(replace(compared(36.0, 25.0), seeds=1)) == verdict(compared(36.0, 25.0)) == "worse"
+def test_differences_are_welchs_test() -> None:
+    dice = np.random.default_rng(0)
+    for n in (2, 5, 10):
+        a, b = dice.normal(3.0, 1.0, n), dice.normal(2.0, 3.0, 10)
+        found = difference(*(Sample(x.mean(), x.std(ddof=1), len(x)) for x in (a, b)))
+        expected = stats.ttest_ind(a, b, equal_var=False)
+        assert found.p == pytest.approx(expected.pvalue)
+        assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+
+
+def test_a_row_that_is_the_same_is_called_so_in_95_of_100_cases() -> None:
+    dice, same = np.random.default_rng(1), 0
+    for _ in range(1_000):
+        ours, paper = dice.normal((33.0, 25.0), (1.0, 3.0), (10, 2)), dice.normal((33.0, 25.0), (1.0, 3.0), (10, 2))
+        (length, q), (sd, q_sd) = ours.mean(axis=0), ours.std(axis=0, ddof=1)
+        p, p_sd = paper.mean(axis=0), paper.std(axis=0, ddof=1)
+        row = replace(PAPER, length=p[0], length_sd=p_sd[0], queries=p[1], queries_sd=p_sd[1])
+        same += Comparison(PAPER.row, 10, length, sd, q, q_sd, -length, sd, row, None).verdict == "same"
+    assert 930 <= same <= 970
+
+
+def test_printed_means_fit_the_number_of_seeds() -> None:
+    """Lengths and queries of a finite task are whole numbers, so that a mean over n seeds is a multiple of 1/n."""
+    for paper in paper_rows().values():
+        if task_named(paper.row.task).finite:
+            for mean in (paper.length, paper.queries):
+                assert abs(mean - round(mean * paper.n) / paper.n) < 0.00051, paper.row.id
 
 
 def test_at_the_optimum_is_every_seed() -> None:
-    assert at_optimum(compared(33.0, 25.0))
-    assert not at_optimum(compared(33.0, 25.0, sd=0.1))
-    assert not at_optimum(compared(33.0, 26.0))
-    assert at_optimum(replace(compared(33.0, 30.0, method="scalar", lam=0.0), exact=Exact(33.0, None)))
-    assert not at_optimum(replace(compared(33.0, 25.0), exact=None))
+    assert compared(33.0, 25.0).at_optimum
+    assert not compared(33.0, 25.0, sd=0.1).at_optimum
+    assert not compared(33.0, 26.0).at_optimum
+    assert replace(compared(33.0, 30.0, method="scalar", lam=0.0), exact=Exact(33.0, None)).at_optimum
+    assert not replace(compared(33.0, 25.0), exact=None).at_optimum
+    assert compared(35.0, 24.0, method="scalar", lam=2.0).at_optimum, "another policy of the same value"
+    assert not compared(35.0, 24.0, method="scalar", lam=1.0).at_optimum
 
 
 def test_rows_that_differ_are_listed_with_a_reason(results: Results) -> None:
@@ -258,7 +295,7 @@ def test_rows_that_differ_are_listed_with_a_reason(results: Results) -> None:
     text = page(results, rows, {}, [])
     listed = text[text.index('class="differing"') : text.index("</details>")]
     assert re.findall(r'href="#([^"]*)"', listed) == ["cook/lexicographic/wrap", "cook/scalar-9/scratch"]
-    assert "35 / 20, paper 33 / 25 steps / queries; exact 33 / 25" in listed
+    assert "35 / 20, paper 33 / 25 steps / queries, exact 33 / 25: not known" in listed
     assert "The 2 rows that differ" in text and "1 <small>of 3</small>" in text
 
 

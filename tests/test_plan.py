@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import naive
 from letitcook import WaitingEnv, evaluate, make, plan, rollout
+from letitcook.core.objective import Objective
 from letitcook.errors import FinitenessError, SettingError
 from letitcook.finite.plan import plan_tables
-from letitcook.lexicographic import Objective
 from worlds import random_decisions, random_tables
 
 # Length and queries of the exact optimum: task, mode, λ (None is lexicographic).

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from letitcook.envs import pong
-from letitcook.envs.pong import AGENT, DOWN, HIT, LAST_ACTION, OPPONENT, TASK, UP, VX, WAIT, PongEnv, X, Y
-from letitcook.kernels import seeded
+from letitcook.core.jit import seeded
+from letitcook.tasks import pong
+from letitcook.tasks.pong import AGENT, DOWN, HIT, LAST_ACTION, OPPONENT, TASK, UP, VX, WAIT, PongEnv, X, Y
 
 
 def start():

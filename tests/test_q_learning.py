@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 import naive
 from letitcook import make
-from letitcook.envs import task_named
+from letitcook.core.objective import Objective
 from letitcook.errors import FileFormatError, FinitenessError, SettingError
+from letitcook.finite.learner import QLearner
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.policy import TablePolicy
-from letitcook.finite.q_learning import QLearner
 from letitcook.finite.settings import EXACT, EXACT_RANDOM, PAPER, QSettings
 from letitcook.finite.tables import enumerate_env
-from letitcook.lexicographic import Objective
+from letitcook.tasks import task_named
 from worlds import random_decisions, random_tables
 
 LEX = Objective.named("lexicographic")
@@ -29,8 +29,8 @@ VARIANTS = {
     "discounted": replace(PAPER, gamma=0.9),
     "schedules": replace(PAPER, alpha_end=0.01, epsilon=0.5, epsilon_end=0.0, schedule=3_000),
     "initial values and slack": replace(PAPER, initial=-7.5, slack=0.5),
-    "falling with visits": replace(PAPER, alpha=1.0, visit_power=0.6, sub_waits=True),
-    "sub-waits and replay, discounted": replace(PAPER, gamma=0.95, sub_waits=True, backward_replay=True),
+    "falling with visits": replace(PAPER, alpha=1.0, visit_power=0.6, intra_option=True),
+    "sub-waits and replay, discounted": replace(PAPER, gamma=0.95, intra_option=True, backward_replay=True),
 }
 
 

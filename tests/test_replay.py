@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from letitcook.core.jit import seeded
 from letitcook.deep.replay import (
     FILLED,
     NONE,
@@ -10,10 +11,9 @@ from letitcook.deep.replay import (
     link,
     new_batch,
     new_replay,
-    remember,
-    remember_sub_wait,
+    remember_intra_option,
 )
-from letitcook.kernels import seeded
+from transitions import remember
 
 
 def vector(*values):
@@ -71,16 +71,16 @@ def two_episodes(rows=20, explored=()):
     return replay
 
 
-def drawn(replay, ahead, n=400):
+def drawn(replay, n_step, n=400):
     """Return what is drawn for each first observation: task reward, waiting reward, discount, last observation."""
     batch = new_batch(n, 1)
-    draw(replay, batch, n, ahead, True, seeded(0))
+    draw(replay, batch, n, n_step, True, seeded(0))
     columns = (batch.observation, batch.reward[:, 0], batch.reward[:, 1], batch.discount, batch.next_observation)
     return {first: tuple(rest) for first, *rest in np.column_stack(columns).tolist()}
 
 
 def test_a_target_looks_ahead_along_its_own_episode_to_its_end():
-    seen = drawn(two_episodes(), ahead=3)
+    seen = drawn(two_episodes(), n_step=3)
     assert seen[0] == (1 + 0.5 * 2 + 0.25 * 3, -1.75, 0.125, 3)
     assert seen[10] == (10 + 0.5 * 20 + 0.25 * 30, -1.75, 0.125, 13)
     assert seen[3] == (4 + 0.5 * 5, -1.5, 0.0, 5)  # there are but two left
@@ -98,26 +98,28 @@ def test_a_row_has_the_trade_off_of_its_episode():
 
 
 def test_a_target_does_not_look_ahead_through_what_was_random():
-    seen = drawn(two_episodes(explored={(0, 2), (1, 0)}), ahead=4)
+    seen = drawn(two_episodes(explored={(0, 2), (1, 0)}), n_step=4)
     assert seen[0] == (1 + 0.5 * 2, -1.5, 0.25, 2)
     assert seen[2] == (3 + 0.5 * 4 + 0.25 * 5, -1.75, 0.0, 5)  # the first decision itself may be random
     assert seen[10][3] == 14
 
 
 def test_rows_that_were_overwritten_are_not_looked_at():
-    seen = drawn(two_episodes(rows=4), ahead=5)
+    seen = drawn(two_episodes(rows=4), n_step=5)
     assert sorted(seen) == [3, 4, 13, 14]
     assert seen[3] == (4 + 0.5 * 5, -1.5, 0.0, 5)
 
 
-def sub_waits(elapsed, planned, terminated, truncated, n=3000):
+def intra_option(elapsed, planned, terminated, truncated, n=3000):
     """Sub-waits of a wait through the states 0, 1, 2, ...; the reward of the step from i is i + 1."""
     replay, rng = new_replay(n, 1), seeded(1)
     path = np.arange(20, dtype=np.float32)[:, None]
     rewards = np.arange(1.0, 20.0)
     waits, durations = np.array([1, 3, 4]), np.array([1, 1, 1, 2, 4])
     for _ in range(n):
-        remember_sub_wait(replay, path, rewards, elapsed, planned, terminated, truncated, 0.5, waits, durations, rng)
+        remember_intra_option(
+            replay, path, rewards, elapsed, planned, terminated, truncated, 0.5, waits, durations, rng
+        )
     return [
         (int(replay.observation[i, 0]), int(replay.decision[i]), int(replay.next_observation[i, 0]), i)
         for i in range(replay.cursor[FILLED])
@@ -125,7 +127,7 @@ def sub_waits(elapsed, planned, terminated, truncated, n=3000):
 
 
 def test_sub_waits_are_all_the_shorter_waits_that_were_lived():
-    rows, replay = sub_waits(elapsed=4, planned=4, terminated=False, truncated=False)
+    rows, replay = intra_option(elapsed=4, planned=4, terminated=False, truncated=False)
     lived = {(a, u, b) for a, u, b, _ in rows}
     ones = {(a, 1, a + 1) for a in range(4)}
     assert lived == ones | {(a, 3, a + 2) for a in range(3)} | {(0, 4, 4)}
@@ -138,14 +140,14 @@ def test_sub_waits_are_all_the_shorter_waits_that_were_lived():
 
 
 def test_an_end_cuts_sub_waits_short_and_changes_nothing_in_which_are_drawn():
-    rows, replay = sub_waits(elapsed=3, planned=4, terminated=True, truncated=False)
+    rows, replay = intra_option(elapsed=3, planned=4, terminated=True, truncated=False)
     lived = {(a, u, b) for a, u, b, _ in rows}
     ones = {(a, 1, a + 1) for a in range(3)}
     assert lived == ones | {(0, 3, 2), (1, 3, 3), (2, 3, 3), (0, 4, 3)}
     for _, _, b, i in rows:
         assert replay.terminated[i] == (b == 3)
         assert not replay.truncated[i]
-    rows, replay = sub_waits(elapsed=3, planned=3, terminated=False, truncated=True)
+    rows, replay = intra_option(elapsed=3, planned=3, terminated=False, truncated=True)
     assert {(a, u, b) for a, u, b, _ in rows} == ones | {(0, 3, 2), (1, 3, 3)}
     for _, _, b, i in rows:
         assert replay.truncated[i] == (b == 3)

@@ -10,9 +10,9 @@ from scipy import stats
 
 from letitcook import Decisions, Episode, WaitingEnv, make, plan, wrap
 from letitcook.errors import SettingError
-from letitcook.evaluate import Evaluation
-from letitcook.savings import BaseAlone, Savings, compare_with_base, duration, ratio_interval
-from letitcook.waiting_vector import WaitingVectorEnv
+from letitcook.evaluation.rollout import Evaluation
+from letitcook.evaluation.savings import BaseAlone, Savings, compare_with_base, duration, ratio_interval
+from letitcook.wrappers.vector import WaitingVectorEnv
 
 WRAPPER = Decisions(("base", "wait"), wait=1, durations=(2, 4))
 

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from letitcook.envs import task_named
 from letitcook.errors import SettingError
 from letitcook.experiments.suites import PaperRow, Row, paper_rows
 from letitcook.report.statistics import (
@@ -18,6 +17,7 @@ from letitcook.report.statistics import (
     probability_as_good,
     summaries,
 )
+from letitcook.tasks import task_named
 
 COOK = Row("cook", "scratch", "lexicographic")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from letitcook.errors import LetItCookError, SettingError, SuiteError
 from letitcook.experiments.suite_file import CHECKS, parse_suite, read_suite
-from letitcook.experiments.suites import Row, Run
+from letitcook.experiments.suites import BASE_SEEDS, Row, Run
 
 PAGE = Path(__file__).parent.parent / "docs" / "suites.md"
 EXAMPLE, SMALLEST = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -72,7 +72,17 @@ def test_the_smallest_file_has_the_papers_settings() -> None:
     suite = parse_suite(SMALLEST, "folder/my-study.toml")
     assert suite.name == "my-study"
     assert suite.runs == tuple(Run(Row("cook", "scratch", "lexicographic"), seed, 10_000_000) for seed in range(3))
-    assert {run.steps for run in runs_of('tasks = ["pong"]')} == {1_000_000}
+    assert {str(run.length) for run in runs_of('tasks = ["pong"]')} == {"1,000,000 decisions"}
+
+
+def test_how_long_runs_are() -> None:
+    rows = "[[rows]]\n[[rows]]\nname = 'a'\nsteps = 20\n[[rows]]\nname = 'b'\npreset = 'best'"
+    text = f"tasks = ['pong']\ndecisions = 30\n{rows}"
+    assert [str(run.length) for run in runs_of(text)[::3]] == ["30 decisions", "20 steps", "30 decisions"]
+    said = "steps and decisions both say how long to train; leave one of them out"
+    assert mistake("tasks = ['pong']\nsteps = 1\ndecisions = 1") == f"my.toml:3: {said}"
+    assert mistake("tasks = ['pong']\n[[rows]]\n[[rows]]\nsteps = 1\ndecisions = 1") == f"my.toml:5: {said}"
+    assert mistake("tasks = ['pong']\ndecisions = 0").startswith("my.toml:2: decisions = 0 is not allowed; give")
 
 
 def test_the_product() -> None:
@@ -307,14 +317,14 @@ def test_too_many_runs_in_all() -> None:
 @pytest.mark.parametrize(
     ("tasks", "told", "said"),
     [
-        (["pong"], "slak = 1", "no setting named 'slak' for pong; use gamma, epsilon_end, slack, "),
+        (["pong"], "slak = 1", "no setting named 'slak' for pong; use gamma, timestep, epsilon_end, slack, "),
         (["pong"], "slak = 1", "(did you mean 'slack'?)"),
-        (["cook"], "batch_size = 1", "no setting named 'batch_size' for cook; use gamma, alpha, alpha_end, "),
+        (["cook"], "batch_size = 1", "no setting named 'batch_size' for cook; use gamma, timestep, alpha, alpha_end, "),
         (
             ["cook", "pong", "coffee", "cook"],
             "batch_size = 1",
-            "no setting named 'batch_size' for cook, coffee; use gamma, epsilon_end, slack, bootstrap, "
-            "bootstrap_on_truncation, sub_waits; or give these tasks a [[rows]] block of their own",
+            "no setting named 'batch_size' for cook, coffee; use gamma, timestep, epsilon_end, slack, bootstrap, "
+            "bootstrap_on_truncation, intra_option; or give these tasks a [[rows]] block of their own",
         ),
         (["pong"], "seeds = 1", "'seeds' goes above [settings]"),
         (["pong"], "gamma = 1.5", "gamma = 1.5 is not allowed; give a discount in (0, 1]"),
@@ -334,7 +344,7 @@ def test_too_many_runs_in_all() -> None:
         (["pong"], "clip_targets = [[0, 1]]", "give [[a number, a number], [a number, a number]]"),
         (["pong"], "clip_targets = [[0, 1], [1, 0]]", "give (low, high) of the task and of the waiting return"),
         (["cook"], "alpha_end = '1'", "alpha_end = '1' is not allowed for cook; give a number"),
-        (["pong", "cook"], "sub_waits = 2", "sub_waits = 2 is not allowed for cook; give true or false"),
+        (["pong", "cook"], "intra_option = 2", "intra_option = 2 is not allowed for cook; give true or false"),
     ],
 )
 def test_mistakes_in_settings(tasks: list[str], told: str, said: str) -> None:
@@ -396,12 +406,12 @@ def test_many_settings_need_a_name() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("steps = 10", "", "steps 10 and 1000000"),
+        ("steps = 10", "", "length 10 steps and 1,000,000 decisions"),
         ("name = 'a'\nsettings.slack = 1", "name = 'a'\nsettings.slack = 2", "slack 1.0 and 2.0"),
         (
             "name = 'a'\nsteps = 1",
             "name = 'a'\nsettings.slack = 2",
-            "steps 1 and 1000000, slack unchanged and 2.0",
+            "length 1 step and 1,000,000 decisions, slack unchanged and 2.0",
         ),
         ("settings.slack = 1", "settings.slack = 1.00000001", "slack 1.0 and 1.00000001"),
         ("tasks = ['cook']", "tasks = ['cook']\npreset = 'exact'", "preset paper and exact"),
@@ -422,10 +432,13 @@ def test_blocks_that_clash(first: str, second: str, said: str) -> None:
 
 @pytest.mark.parametrize("wrapped_first", [True, False])
 def test_a_base_policy_that_clashes_with_a_run(wrapped_first: bool) -> None:
-    wrapped, plain = "[[rows]]\nmodes = ['wrap']\nsteps = 20\n", "[[rows]]\nmethods = ['vanilla']\nsteps = 10\n"
+    base = f"cartpole/vanilla/scratch/seed{BASE_SEEDS['cartpole']}"
+    wrapped = "[[rows]]\nmodes = ['wrap']\nsteps = 20\n"
+    plain = f"[[rows]]\nmethods = ['vanilla']\nsteps = 10\nseeds = [0, 1, {BASE_SEEDS['cartpole']}]\n"
     first, second = (wrapped, plain) if wrapped_first else (plain, wrapped)
-    said = "lines 2 and 5 say different things of cartpole/vanilla/scratch/seed0 (the base policy of what is wrapped)"
-    assert mistake(f"tasks = ['cartpole']\n{first}{second}").startswith(f"my.toml:5: {said}: steps ")
+    line = 5 if wrapped_first else 6
+    said = f"lines 2 and {line} say different things of {base} (the base policy of what is wrapped)"
+    assert mistake(f"tasks = ['cartpole']\n{first}{second}").startswith(f"my.toml:{line}: {said}: length ")
     assert len(runs_of(f"tasks = ['cartpole']\n{first}{second}name = 'other'")) == 6
     assert len(runs_of(f"tasks = ['cook']\n{first}{second}")) == 6, "a handwritten policy needs no folder"
 

@@ -11,7 +11,7 @@ from gymnasium.wrappers import RepeatAction
 
 from letitcook import TASKS, ScalarisedEnv, WaitingEnv, make
 from letitcook.errors import SettingError, SpaceError
-from letitcook.waiting import horizon_of, waiting_env_of
+from letitcook.wrappers.waiting import horizon_of, waiting_env_of
 
 
 class Counting(gym.Env[Any, int]):

@@ -13,12 +13,12 @@ from PIL import Image
 from rich.console import Console
 
 from letitcook import learn, make, task_named
+from letitcook.adapters import CallablePolicy
+from letitcook.cli.terminal import watch
+from letitcook.cli.terminal.text_worlds import text_world
+from letitcook.cli.terminal.watch import ACT, EMPTY, WAIT, moments, run_trace, text_timeline, watch_gif, watch_terminal
 from letitcook.errors import OutputError, SettingError
-from letitcook.report import watch
-from letitcook.report.episodes import Query, Trace, exact_policy, interleaved_trace, trace
-from letitcook.report.text_worlds import text_world
-from letitcook.report.watch import ACT, EMPTY, WAIT, moments, run_trace, text_timeline, watch_gif, watch_terminal
-from letitcook.wrapping import CallablePolicy
+from letitcook.report.traces import Query, Trace, exact_policy, interleaved_trace, trace
 
 
 @cache
@@ -212,10 +212,10 @@ def test_a_run_is_played_as_it_was_trained() -> None:
     assert (episode.mode, episode.length, len(episode.queries)) == ("wrap", learned.length, learned.queries)
     assert {query.label for query in episode.queries if query.wait} <= {"wait 1", "wait 3", "wait 9"}
     vanilla = learn(make("cartpole"), method="vanilla", steps=1_200, progress=False)
-    assert vanilla.about["decisions"]["durations"] == []
+    assert vanilla.info.decisions.durations == ()
     played = run_trace(vanilla, seed=3)
     assert played.length == len(played.queries) == len(played.states) - 1
     with pytest.raises(SettingError, match="not trained on one of letitcook's tasks"):
-        run_trace(replace(learned, about={**learned.about, "task": None}))
+        run_trace(replace(learned, info=replace(learned.info, task=None)))
     with pytest.raises(SettingError, match="seed = -1"):
         run_trace(learned, seed=-1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from letitcook.envs import task_named
 from letitcook.experiments.engines import Serial
 from letitcook.experiments.results import Results, read_results
 from letitcook.experiments.suites import Suite, suite
 from letitcook.experiments.sweep import opened, sweep
+from letitcook.tasks import task_named
 
 ROWS = ("cook", "coffee/lexicographic/*", "cartpole/lexicographic/wrap", "pong/lexicographic/scratch")
 FINITE_STEPS = 500_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from letitcook.core.decisions import Decisions
 from letitcook.finite.tables import Tables
-from letitcook.wmdp import Decisions
 
 
 def random_tables(seed: int, states: int, actions: int, branching: int = 1, starts: int = 1) -> Tables:

@@ -2,23 +2,26 @@
 
 from importlib.metadata import version
 
-from letitcook.added_wait import AddedWait
-from letitcook.envs import TASKS, AuxiliaryTask, Task, task_named, tasks
-from letitcook.evaluate import Evaluation, evaluate, rollout
+from letitcook.adapters import as_policy, named_policy
+from letitcook.core.decisions import Decisions, Episode, Policy, Transition
+from letitcook.core.objective import Objective, lex_argmax, lex_better
+from letitcook.deep.settings import LDQNSettings
+from letitcook.deploy.control_loop import Counters, run
+from letitcook.evaluation.interleaving import Errand, Interleaved, interleave
+from letitcook.evaluation.rollout import Evaluation, evaluate, rollout
+from letitcook.evaluation.savings import Interval, Savings, compare_with_base
+from letitcook.finite.front import FrontPoint, pareto_front
 from letitcook.finite.plan import Plan, plan
 from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, enumerate_env
-from letitcook.foreign import as_policy, named_policy
-from letitcook.interleaving import Errand, Interleaved, interleave
-from letitcook.lexicographic import Objective, lex_argmax, lex_better
-from letitcook.runs import Learned, load
-from letitcook.runtime import Counters, run
-from letitcook.savings import Interval, Savings, compare_with_base
-from letitcook.train import learn
-from letitcook.waiting import ScalarisedEnv, WaitingEnv
-from letitcook.waiting_vector import WaitingVectorEnv
-from letitcook.wmdp import Decisions, Episode, Policy, Transition
-from letitcook.wrapping import BasePolicyEnv, make, wrap
+from letitcook.tasks import TASKS, AuxiliaryTask, Task, make, task_named, task_names
+from letitcook.training.learn import learn
+from letitcook.training.run import Learned, RunInfo, load
+from letitcook.wrappers.added_wait import AddedWait
+from letitcook.wrappers.base_policy import BasePolicyEnv
+from letitcook.wrappers.vector import WaitingVectorEnv
+from letitcook.wrappers.waiting import ScalarisedEnv, WaitingEnv
+from letitcook.wrappers.wrap import wrap
 
 __version__ = version("letitcook")
 __all__ = [
@@ -31,13 +34,16 @@ __all__ = [
     "Episode",
     "Errand",
     "Evaluation",
+    "FrontPoint",
     "Interleaved",
     "Interval",
+    "LDQNSettings",
     "Learned",
     "Objective",
     "Plan",
     "Policy",
     "QSettings",
+    "RunInfo",
     "Savings",
     "ScalarisedEnv",
     "Tables",
@@ -56,10 +62,11 @@ __all__ = [
     "load",
     "make",
     "named_policy",
+    "pareto_front",
     "plan",
     "rollout",
     "run",
     "task_named",
-    "tasks",
+    "task_names",
     "wrap",
 ]

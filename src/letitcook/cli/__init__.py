@@ -9,21 +9,21 @@ import typer
 from rich.console import Console
 
 import letitcook
-from letitcook.cli import evaluate, front, policies, sweeps, wrap
+from letitcook.cli import evaluate, front, runs, sweeps, tasks, train, wrap
 from letitcook.cli.options import out
 from letitcook.errors import LetItCookError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 for command in (
-    policies.tasks,
-    policies.plan,
-    policies.train,
+    tasks.tasks,
+    tasks.plan,
+    train.train,
     wrap.wrap,
     evaluate.evaluate,
     front.front,
-    policies.watch,
-    policies.interleave,
-    policies.export,
+    runs.watch,
+    tasks.interleave,
+    runs.export,
     sweeps.reproduce,
     sweeps.status,
     sweeps.report,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +9,12 @@ import typer
 
 from letitcook.cli.options import JsonOption, SeedOption, out, print_json
 from letitcook.errors import FileFormatError, SettingError
-from letitcook.evaluate import Evaluation
-from letitcook.evaluate import evaluate as evaluate_policy
-from letitcook.experiments import work
-from letitcook.files import as_plain
-from letitcook.origin import Origin
-from letitcook.runs import Learned, load
-from letitcook.savings import check_cost, compare_with_base
-from letitcook.waiting import WaitingEnv
+from letitcook.evaluation.rollout import Evaluation
+from letitcook.evaluation.rollout import evaluate as evaluate_policy
+from letitcook.evaluation.savings import check_cost, compare_with_base
+from letitcook.tasks import make
+from letitcook.training.run import Learned, load
+from letitcook.wrappers.waiting import WaitingEnv
 
 QueryOption = Annotated[
     float | None, typer.Option("--query-ms", help="What a query of the base costs, in ms; measured if not given")
@@ -43,8 +40,8 @@ def evaluate(
     cost = per_query(query_ms)
     run = load(run_dir)
     env = env_of(run, run_dir, trust_pickle)
-    names = {"task": run.about.get("task"), "mode": run.about.get("mode"), "method": run.about.get("method")}
-    if names["mode"] == "wrap":
+    names = {"task": run.info.task, "mode": run.info.mode, "method": run.info.method}
+    if run.info.decisions.has_base:
         savings = compare_with_base(env, run.policy, episodes, seed)
         result = savings.wrapper
     else:
@@ -54,7 +51,7 @@ def evaluate(
         facts = {**names, **result.summary(), "wait_share": share}
         print_json(facts if savings is None else {**facts, "savings": savings.summary(cost)})
         return
-    title = names["task"] or run.about["origin"]["env"]
+    title = run.info.task or (run.info.env_spec and run.info.env_spec.env)
     out.print(f"[bold]{title}[/], {names['mode']}, {names['method']}, {episodes} episodes", highlight=False)
     for line in _lines(result) if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
@@ -67,20 +64,15 @@ def per_query(milliseconds: float | None) -> float | None:
 
 def env_of(run: Learned, folder: Path, trust_pickle: bool = False) -> WaitingEnv:
     """Return the environment that a run was trained in."""
-    about, origin = run.about, run.about.get("origin")
-    if origin is None and about.get("task") is None:
+    info = run.info
+    if info.task is not None:
+        return make(info.task, info.mode, info.decisions.durations or None, run.base)
+    if info.env_spec is None:
         raise SettingError(f"{folder} was not trained on one of letitcook's tasks; use letitcook.evaluate in Python")
-    try:
-        decisions = about["decisions"]
-        if origin is None:
-            return work.env_of(about["task"], about["mode"], run.base, decisions["durations"] or None)
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
-    origin = Origin.of_data(origin)
-    origin.check_policy()
-    env = origin.make(trust_pickle)
-    if as_plain(asdict(env.decisions)) != decisions:
-        raise FileFormatError(f"{folder} does not have the decisions of its origin, {origin.env}; wrap it anew")
+    info.env_spec.check_policy()
+    env = info.env_spec.make(trust_pickle)
+    if env.decisions != info.decisions:
+        raise FileFormatError(f"{folder} does not have the decisions of {info.env_spec.env}; wrap it anew")
     return env
 
 

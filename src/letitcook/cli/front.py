@@ -12,18 +12,18 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from letitcook.choice import Candidate, Tolerance, choose
 from letitcook.cli.evaluate import TrustOption, env_of
 from letitcook.cli.options import JsonOption, SeedOption, ToleranceOption, out, print_json
 from letitcook.errors import SettingError
-from letitcook.evaluate import Evaluation, check_episodes
-from letitcook.evaluate import evaluate as evaluate_policy
-from letitcook.files import check_output
-from letitcook.progress import working
-from letitcook.runs import Point, load
-from letitcook.savings import BaseAlone, Interval, ratio_interval
-from letitcook.training import FRESH_EPISODES
-from letitcook.waiting import WaitingEnv
+from letitcook.evaluation.rollout import Evaluation, check_episodes
+from letitcook.evaluation.rollout import evaluate as evaluate_policy
+from letitcook.evaluation.savings import BaseAlone, Interval, ratio_interval
+from letitcook.storage.folders import check_output
+from letitcook.training.loop import FRESH_EPISODES
+from letitcook.training.progress import working
+from letitcook.training.run import Point, load
+from letitcook.training.selection import Candidate, Tolerance, choose
+from letitcook.wrappers.waiting import WaitingEnv
 
 
 def front(
@@ -50,16 +50,16 @@ def front(
         raise SettingError(f"{run_dir} holds one policy and no others; learn a family of them with --preset best")
     members = list(run.front)
     with closing(env_of(run, run_dir, trust_pickle)) as env, working(f"playing {len(members)} policies"):
-        if run.about["mode"] == "wrap":
+        if run.info.decisions.has_base:
             members.append(Candidate(0, None, BaseAlone(), members[0].screening))
         played = [_played(env, member, episodes, seed) for member in members]
     best = max(members, key=lambda m: (m.task_return, -m.queries))
-    fresh = None if run.about["mode"] == "wrap" else FRESH_EPISODES
+    fresh = None if run.info.decisions.has_base else FRESH_EPISODES
     chosen = choose(members, _never, (episodes,), accepted, fresh).candidate
     facts = [_facts(member, evaluation, best) for member, evaluation in zip(members, played, strict=True)]
     if out_dir is not None:
-        point = Point(chosen.step, *chosen.screening[:, :4].mean(axis=0).tolist())
-        choice = {"log10_lambda": chosen.trade_off, "tolerance": accepted._asdict(), "candidates": len(members)}
+        point = Point(chosen.step, chosen.decision, *chosen.screening[:, :4].mean(axis=0).tolist())
+        choice = {"log10_lambda": chosen.log_lambda, "tolerance": accepted._asdict(), "candidates": len(members)}
         if isinstance(chosen.policy, BaseAlone):
             raise SettingError("the policy that is chosen is the base itself; there is nothing to write")
         replace(run, policy=chosen.policy, best=point, fresh=point, time=(), choice=choice).save(out_dir)
@@ -67,7 +67,7 @@ def front(
         print_json({"tolerance": tolerance, "episodes": episodes, "chosen": members.index(chosen), "front": facts})
         return
     out.print(_table(facts, members.index(chosen), episodes))
-    name = "the base itself" if chosen.trade_off is None else f"log10 λ = {chosen.trade_off:.2f}"
+    name = "the base itself" if chosen.log_lambda is None else f"log10 λ = {chosen.log_lambda:.2f}"
     loss = "measurable loss" if fresh is None else f"loss that {fresh:,} fresh episodes can show"
     out.print(f"* {name}: fewest queries with no {loss} beyond {tolerance}", highlight=False)
     if out_dir is not None:
@@ -90,7 +90,7 @@ def _never(policy: Any, look: int, episodes: int) -> NDArray[np.float64]:
 def _facts(member: Candidate, evaluation: Evaluation, best: Candidate) -> dict[str, Any]:
     ones = np.ones(len(evaluation.episodes))
     return {
-        "log10_lambda": member.trade_off,
+        "log10_lambda": member.log_lambda,
         "step": member.step,
         "task_return": ratio_interval(evaluation.of("task_return"), ones)._asdict(),
         "loss": ratio_interval(best.screening[:, 0] - member.screening[:, 0], ones)._asdict(),

@@ -9,6 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from letitcook.training.progress import short
+from letitcook.training.run import Learned
+
 out = Console(soft_wrap=True)
 
 TaskArgument = Annotated[str, typer.Argument(help="A task, see: letitcook tasks", metavar="TASK")]
@@ -25,3 +28,25 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Random seed; the same s
 def print_json(facts: dict[str, Any]) -> None:
     """Print one JSON object."""
     sys.stdout.write(json.dumps(facts) + "\n")
+
+
+def read_durations(text: str | None) -> tuple[Any, ...] | None:
+    """Read `5,15`; what is not a number is left for the check of durations to name."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    return tuple(int(part) if part.lstrip("+-").isdigit() else _number(part) for part in parts)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def training_facts(learned: Learned) -> str:
+    """Return one line on how long a run was, how fast, and where its best policy was met."""
+    rate = short(learned.steps / learned.seconds)
+    length = f"{learned.steps:,} steps, {learned.decisions_taken:,} decisions ({rate} steps/s)"
+    return f"best at step {learned.best.step:,} of {length}, {learned.evaluation_episodes:,} evaluation episodes"

@@ -11,18 +11,20 @@ import typer
 from rich.console import Console
 
 from letitcook.cli.options import JsonOption, out, print_json
+from letitcook.cli.terminal.live import Board, live_view
+from letitcook.cli.terminal.status import status_lines, status_of
+from letitcook.cli.terminal.tables import LEGEND, comparison_tables
+from letitcook.core.decisions import read_timesteps
 from letitcook.errors import SettingError
 from letitcook.experiments import sweep as sweeps
-from letitcook.experiments.engines import Engine, engine_named
+from letitcook.experiments.engine import Engine
+from letitcook.experiments.engines import engine_named
+from letitcook.experiments.jobs import warm_up
 from letitcook.experiments.results import Results, read_results
 from letitcook.experiments.suite_file import read_suite
 from letitcook.experiments.suites import Suite, suite
-from letitcook.experiments.work import warm_up
-from letitcook.progress import working
 from letitcook.report.compare import Comparison
-from letitcook.report.live import Board, live_view
-from letitcook.report.status import status_lines, status_of
-from letitcook.report.tables import LEGEND, comparison_tables
+from letitcook.training.progress import working
 
 SweepArgument = Annotated[Path, typer.Argument(help="A folder that reproduce wrote", metavar="DIR")]
 
@@ -37,7 +39,8 @@ def reproduce(
         typer.Option(help="Choose rows: methods, tasks or patterns, such as lexicographic,vanilla or pong/*"),
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="At most that many seeds a row; the suite's if not given")] = None,
-    steps: Annotated[int | None, typer.Option(help="Primitive steps a run; the suite's if not given")] = None,
+    steps: Annotated[int | None, typer.Option(help="Primitive steps a run; the suite's length if not given")] = None,
+    decisions: Annotated[int | None, typer.Option(help="Decisions a run, in place of --steps")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="processes, serial or ray")] = "processes",
     address: Annotated[
         str | None, typer.Option(help="Ray cluster: auto or HOST:PORT; a local one if not given")
@@ -58,7 +61,8 @@ def reproduce(
 
     Example: letitcook reproduce --suite discrete --out results/discrete
     """
-    chosen = _suite(suite_name).only(seeds, steps, None if rows is None else [part.strip() for part in rows.split(",")])
+    patterns = None if rows is None else [part.strip() for part in rows.split(",")]
+    chosen = _suite(suite_name).only(seeds, read_timesteps(steps, decisions), patterns)
     folder = out_dir or Path("results") / chosen.name
     if not resume and folder.exists():
         raise SettingError(
@@ -110,7 +114,7 @@ def _carry_out(chosen: Suite, folder: Path, engine: Engine, checkpoint_every: fl
 
 
 def _write_report(results: Results) -> tuple[Path, list[Comparison]]:
-    from letitcook.report.whole import write_report  # its figures take long to load, and most commands do without
+    from letitcook.report.write import write_report  # its figures take long to load, and most commands do without
 
     with working("comparing, drawing and writing the report"):
         return write_report(results)

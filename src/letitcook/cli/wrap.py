@@ -8,19 +8,25 @@ from typing import Annotated
 
 import typer
 
-from letitcook.choice import Tolerance
 from letitcook.cli.evaluate import QueryOption, TrustOption, per_query
-from letitcook.cli.options import JsonOption, SeedOption, ToleranceOption, out, print_json
-from letitcook.cli.policies import read_durations
+from letitcook.cli.options import (
+    JsonOption,
+    SeedOption,
+    ToleranceOption,
+    out,
+    print_json,
+    read_durations,
+    training_facts,
+)
+from letitcook.core.decisions import check_durations, read_timesteps
 from letitcook.errors import SettingError
-from letitcook.evaluate import check_episodes
-from letitcook.files import check_output
-from letitcook.origin import Origin, env_arguments, fingerprint
-from letitcook.progress import short, working
-from letitcook.runs import load
-from letitcook.savings import compare_with_base
-from letitcook.train import begin, check_steps, run_until_stopped
-from letitcook.wmdp import check_durations
+from letitcook.evaluation.rollout import check_episodes
+from letitcook.evaluation.savings import compare_with_base
+from letitcook.storage.folders import check_output
+from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint
+from letitcook.training.learn import learn
+from letitcook.training.progress import working
+from letitcook.training.selection import Tolerance
 
 
 def wrap(
@@ -54,40 +60,32 @@ def wrap(
     Example: letitcook wrap --env MountainCar-v0 --policy my_code:push --wait 1 --durations 2,4,8 --out my-run
     """
     cost = per_query(query_ms)
-    if steps is not None:
-        check_steps(steps)
-    accepted = Tolerance.read(tolerance)
     check_episodes(episodes, seed)
     if (wait is None) == (passive is None):
         raise SettingError("give the action that waits with --wait, or one to add with --passive, and not both")
     waits, arguments = check_durations(read_durations(durations) or ()), env_arguments(env_arg or ())
-    stopped = load(out_dir) if resume else None
-    if stopped is None:
+    Tolerance.read(tolerance)
+    read_timesteps(steps, None)
+    if not resume:
         check_output(out_dir)
-    origin = Origin(env, policy, fingerprint(policy), waits, wait, passive, arguments)
-    with closing(origin.make(trust_pickle)) as waiting_env:
-        with working("preparing (the first run compiles its kernels)"):
-            training = begin(waiting_env, seed=seed, preset=preset, steps=steps)
-        training.tolerance = accepted
-        # Its base is not the one of a task of that name.
-        training.about.update(task=None, origin=origin.data())
-        if stopped is not None:
-            training.resume(stopped)
-        ended = run_until_stopped(training, training.steps, keep=out_dir)
-        learned = training.result() if ended else training.stopped()
-        learned.save(out_dir, replace=stopped is not None)
-        savings = None
-        if ended:
+    spec = WrappedEnvSpec(env, policy, fingerprint(policy), waits, wait, passive, arguments)
+    savings = None
+    with closing(spec.make(trust_pickle)) as waiting_env:
+        learned = learn(
+            waiting_env, steps=steps, seed=seed, preset=preset, tolerance=tolerance, out=out_dir, resume=resume
+        )
+        if learned.finished:
             with working("comparing with the policy alone"):
                 savings = compare_with_base(waiting_env, learned.policy, episodes, seed)
     if as_json:
         facts = {
-            **origin.data(),
+            **spec.data(),
             "seed": seed,
             "preset": preset,
-            "finished": ended,
+            "finished": learned.finished,
             "best_step": learned.best.step,
             "steps": learned.steps,
+            "decisions": learned.decisions_taken,
             "evaluation_episodes": learned.evaluation_episodes,
             "choice": learned.choice,
             "seconds": learned.seconds,
@@ -99,10 +97,12 @@ def wrap(
     out.print(f"[bold]{env}[/], around {policy}", highlight=False)
     for line in () if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
-    if ended and learned.choice is not None and learned.choice["base_itself"]:
-        out.print("  nothing learned is as good as the policy itself: it is asked at every step", highlight=False)
-    rate = short(learned.steps / learned.seconds)
-    played = f"{learned.evaluation_episodes:,} evaluation episodes"
-    out.print(f"  best at step {learned.best.step:,} of {learned.steps:,} ({rate} steps/s), {played}", highlight=False)
-    then = f"see: letitcook evaluate {out_dir}" if ended else "stopped; go on with the same command and --resume"
+    if learned.finished and learned.choice is not None and learned.choice["base_itself"]:
+        out.print("  nothing learned is as good as the policy itself: it is queried at every step", highlight=False)
+    out.print(f"  {training_facts(learned)}", highlight=False)
+    then = (
+        f"see: letitcook evaluate {out_dir}"
+        if learned.finished
+        else "stopped; go on with the same command and --resume"
+    )
     out.print(f"  saved in {out_dir}; {then}", highlight=False)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import carray, cfunc, types
 from numpy.typing import NDArray
 
-from letitcook.kernels import compiled
+from letitcook.core.jit import compiled
 
 llvm: Any = importlib.import_module("llvmlite.binding")  # has no types
 

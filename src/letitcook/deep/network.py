@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.core.jit import compiled, compiled_fast
+from letitcook.core.objective import lex_argmax_kernel
 from letitcook.deep.blas import product, product_ta, product_tb
-from letitcook.kernels import compiled, compiled_fast
-from letitcook.lexicographic import lex_argmax_kernel
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -40,7 +40,7 @@ ZERO = np.float32(0.0)
 
 
 class Scratch(NamedTuple):
-    """Room to work in, for a number of rows."""
+    """Arrays to work in, for a number of rows."""
 
     hidden: Vector
     """Activations of all hidden layers, one after another."""
@@ -91,7 +91,7 @@ def layers(parameters: NDArray[Any], sizes: Sequence[int]) -> list[tuple[NDArray
 
 
 def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
-    """Make room for `K` networks and up to `rows` rows."""
+    """Make arrays for `K` networks and up to `rows` rows."""
     hidden, widest = sum(sizes[1:-1]), max(sizes)
     return Scratch(
         hidden=np.zeros(rows * hidden, dtype=np.float32),
@@ -238,7 +238,7 @@ def relu_gradient(delta: Matrix, h: Matrix, bias_gradient: Vector) -> None:
 
 @compiled_fast
 def active_units(h: Matrix, total: Vector, active: NDArray[np.int64]) -> int:
-    """Write which units are not silent in the whole batch; returns how many. `total` is room for a row."""
+    """Write which units are not silent in the whole batch; returns how many. `total` is an array for a row."""
     rows, n = h.shape
     for j in range(n):
         total[j] = ZERO

@@ -11,13 +11,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from letitcook.deep.inputs import Inputs, input_size, plain_inputs, write_input
+from letitcook.core.jit import compiled
+from letitcook.core.objective import lex_argmax_kernel
+from letitcook.deep.conditioning import split_networks
 from letitcook.deep.network import Scratch, best_decision, forward, new_scratch, parameter_count
-from letitcook.deep.trade_off import taken_apart
+from letitcook.deep.normalisation import Inputs, input_size, plain_inputs, write_input
 from letitcook.errors import FileFormatError, NotFiniteError, SpaceError
-from letitcook.kernels import compiled
-from letitcook.lexicographic import lex_argmax_kernel
-from letitcook.space_data import space_data, space_of
+from letitcook.storage.spaces import space_data, space_of
 
 
 def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float32]:
@@ -32,7 +32,7 @@ def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float3
 
 
 class Chooser(NamedTuple):
-    """A network policy as the kernels take it, with room to work in."""
+    """A network policy as the kernels take it, with arrays to work in."""
 
     networks: NDArray[np.float32]
     """Parameters, a row for each objective, `(K, parameters)`; no rows if there is no policy."""
@@ -47,9 +47,9 @@ class Chooser(NamedTuple):
 
 def new_chooser(networks: NDArray[np.float32], sizes: NDArray[np.int64], slack: float, inputs: Inputs) -> Chooser:
     """Return the kernels' form of a policy."""
-    room = np.zeros((2, int(sizes.max())), dtype=np.float32)
+    workspace = np.zeros((2, int(sizes.max())), dtype=np.float32)
     x = np.zeros(input_size(inputs), dtype=np.float32)
-    return Chooser(networks, sizes, slack, inputs, x, room, np.zeros((len(networks), int(sizes[-1]))))
+    return Chooser(networks, sizes, slack, inputs, x, workspace, np.zeros((len(networks), int(sizes[-1]))))
 
 
 NOBODY = new_chooser(np.zeros((0, 0), dtype=np.float32), np.zeros(2, dtype=np.int64), 0.0, plain_inputs(1))
@@ -63,8 +63,8 @@ def chosen(chooser: Chooser, observation: NDArray[np.float32]) -> int:
     return best_decision(chooser.networks, chooser.sizes, chooser.x, chooser.slack, chooser.row, chooser.q)
 
 
-class Crowd(NamedTuple):
-    """A network policy that answers many observations at once, with room to work in."""
+class BatchChooser(NamedTuple):
+    """A network policy that answers many observations at once, with arrays to work in."""
 
     networks: NDArray[np.float32]
     """Those of the first objective, of the second, ...; those of one objective add up."""
@@ -77,12 +77,12 @@ class Crowd(NamedTuple):
     """Values of each network, `(networks, rows, n)`."""
 
 
-def new_crowd(chooser: Chooser, rows: int) -> Crowd:
+def new_batch_chooser(chooser: Chooser, rows: int) -> BatchChooser:
     """Return a policy's form for up to that many observations at once."""
     networks, sizes, K = chooser.networks, chooser.sizes.tolist(), len(chooser.networks)
     if K == 1:
-        networks, sizes = taken_apart(networks[0], sizes)
-    return Crowd(
+        networks, sizes = split_networks(networks[0], sizes)
+    return BatchChooser(
         networks,
         np.array(sizes, dtype=np.int64),
         chooser.slack,
@@ -94,24 +94,32 @@ def new_crowd(chooser: Chooser, rows: int) -> Crowd:
 
 
 @compiled
-def answers(crowd: Crowd, observations: NDArray[np.float32], which: NDArray[np.int64], out: NDArray[np.int64]) -> None:
-    """Write a policy's decision at each of the observations that are asked for, in their order."""
+def answers(
+    batch_chooser: BatchChooser, observations: NDArray[np.float32], which: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Write a policy's decision at each of the observations that are requested, in their order."""
     rows = len(which)
     if rows == 0:
         return
     for i in range(rows):
-        write_input(crowd.inputs, observations[which[i]], crowd.x[i])
-    for k in range(len(crowd.networks)):
-        forward(crowd.networks[k], crowd.sizes, crowd.x[:rows], crowd.scratch, crowd.q[k, :rows])
-    row = crowd.scratch.q
-    parts = len(crowd.networks) // len(row)
+        write_input(batch_chooser.inputs, observations[which[i]], batch_chooser.x[i])
+    for k in range(len(batch_chooser.networks)):
+        forward(
+            batch_chooser.networks[k],
+            batch_chooser.sizes,
+            batch_chooser.x[:rows],
+            batch_chooser.scratch,
+            batch_chooser.q[k, :rows],
+        )
+    row = batch_chooser.scratch.q
+    parts = len(batch_chooser.networks) // len(row)
     for i in range(rows):
         for k in range(len(row)):
             for u in range(row.shape[1]):
                 row[k, u] = 0.0
                 for part in range(parts):
-                    row[k, u] += crowd.q[k * parts + part, i, u]
-        out[i] = lex_argmax_kernel(row, crowd.slack)
+                    row[k, u] += batch_chooser.q[k * parts + part, i, u]
+        out[i] = lex_argmax_kernel(row, batch_chooser.slack)
 
 
 class NetworkPolicy:

@@ -1,9 +1,9 @@
 """Replay of durative transitions: a ring of decisions carried out, each from its first state to its last.
 
 A row is what `Transition` says: the observation where the decision was taken, the decision, the rewards
-`(task, waiting)` of the whole wait, `γ^elapsed`, the observation after it, and how the episode stood there. Sub-wait
-learning adds rows: a wait of `w` steps passes through `w + 1` states, and any shorter wait between two of them is an
-experience as good as if it had been chosen.
+`(task, waiting)` of the whole wait, `γ^elapsed`, the observation after it, and how the episode stood there.
+Intra-option learning adds rows: a wait of `w` steps passes through `w + 1` states, and any shorter wait between two of
+them is an experience as good as if it had been chosen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.kernels import compiled, random_below
+from letitcook.core.decisions import Transition
+from letitcook.core.jit import compiled, random_below
 
 POSITION, FILLED = 0, 1
 """Places in `Replay.cursor`."""
@@ -34,7 +35,7 @@ class Replay(NamedTuple):
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     z: NDArray[np.float32]
-    """log10 λ of the episode; NaN in a row that no episode lived as it is, as those of sub-wait learning."""
+    """log10 λ of the episode; NaN in a row that no episode ran as it is, as those of sub-wait learning."""
     explored: NDArray[np.bool_]
     """Whether the decision was a random one."""
     following: NDArray[np.int64]
@@ -64,7 +65,7 @@ def new_replay(rows: int, observation_size: int) -> Replay:
     >>> ring = new_replay(rows=3, observation_size=2)
     >>> for i in range(4):
     ...     x = np.full(2, i, dtype=np.float32)
-    ...     _ = remember(ring, x, i, -1.0, -1.0, 1.0, x, False, False)
+    ...     _ = remember(ring, Transition(x, i, np.array([-1.0, -1.0]), 1, 1.0, x, False, False))
     >>> ring.decision.tolist(), ring.cursor.tolist()
     ([3, 1, 2], [1, 3])
     """
@@ -84,7 +85,7 @@ def new_replay(rows: int, observation_size: int) -> Replay:
 
 
 def new_batch(rows: int, observation_size: int) -> Batch:
-    """Make room for `rows` drawn rows."""
+    """Make arrays for `rows` drawn rows."""
     return Batch(
         observation=np.zeros((rows, observation_size), dtype=np.float32),
         decision=np.zeros(rows, dtype=np.int64),
@@ -97,28 +98,18 @@ def new_batch(rows: int, observation_size: int) -> Batch:
 
 
 @compiled
-def remember(
-    replay: Replay,
-    observation: NDArray[np.float32],
-    decision: int,
-    task_reward: float,
-    waiting_reward: float,
-    discount: float,
-    next_observation: NDArray[np.float32],
-    terminated: bool,
-    truncated: bool,
-) -> int:
+def remember(replay: Replay, transition: Transition) -> int:
     """Write one transition over the oldest; returns its row."""
     i = replay.cursor[POSITION]
-    for j in range(len(observation)):
-        replay.observation[i, j] = observation[j]
-        replay.next_observation[i, j] = next_observation[j]
-    replay.decision[i] = decision
-    replay.reward[i, 0] = task_reward
-    replay.reward[i, 1] = waiting_reward
-    replay.discount[i] = discount
-    replay.terminated[i] = terminated
-    replay.truncated[i] = truncated
+    for j in range(len(transition.observation)):
+        replay.observation[i, j] = transition.observation[j]
+        replay.next_observation[i, j] = transition.next_observation[j]
+    replay.decision[i] = transition.decision
+    replay.reward[i, 0] = transition.reward[0]
+    replay.reward[i, 1] = transition.reward[1]
+    replay.discount[i] = transition.discount
+    replay.terminated[i] = transition.terminated
+    replay.truncated[i] = transition.truncated
     replay.following[i] = NONE
     replay.z[i] = np.nan
     rows = len(replay.decision)
@@ -137,7 +128,7 @@ def link(replay: Replay, row: int, before: int, z: float, explored: bool) -> Non
 
 
 @compiled
-def remember_sub_wait(
+def remember_intra_option(
     replay: Replay,
     path: NDArray[np.float32],
     rewards: NDArray[np.float64],
@@ -150,7 +141,7 @@ def remember_sub_wait(
     durations: NDArray[np.int64],
     rng: NDArray[np.uint64],
 ) -> None:
-    """Draw a shorter wait from inside one of `planned` steps, of which `elapsed` were lived, and remember it.
+    """Draw a shorter wait from inside one of `planned` steps, of which `elapsed` were run, and remember it.
 
     `path` holds the `elapsed + 1` observations, `rewards` those of the steps, `waits` the decisions that wait and
     `durations` the steps that each decision asks for. What lies inside is a matter of the plan, not of how it went: to
@@ -168,14 +159,14 @@ def remember_sub_wait(
         total += discount * rewards[t]
         discount *= gamma
     at_end = last == elapsed
-    remember(
-        replay, path[first], decision, total, -1.0, discount, path[last], at_end and terminated, at_end and truncated
-    )
+    ends, cut = at_end and terminated, at_end and truncated
+    reward = np.array([total, -1.0])
+    remember(replay, Transition(path[first], decision, reward, last - first, discount, path[last], ends, cut))
 
 
 @compiled
 def draw(
-    replay: Replay, batch: Batch, rows: int, ahead: int, bootstrap_on_truncation: bool, rng: NDArray[np.uint64]
+    replay: Replay, batch: Batch, rows: int, n_step: int, bootstrap_on_truncation: bool, rng: NDArray[np.uint64]
 ) -> None:
     """Draw `rows` transitions uniformly, with replacement, into `batch`.
 
@@ -190,7 +181,7 @@ def draw(
         batch.decision[i] = replay.decision[at]
         batch.z[i] = replay.z[at]
         task, waiting, discount = replay.reward[at, 0], replay.reward[at, 1], replay.discount[at]
-        for _ in range(ahead - 1):
+        for _ in range(n_step - 1):
             after = replay.following[at]
             if after == NONE or replay.explored[after]:
                 break

@@ -1,4 +1,4 @@
-"""Engines: where runs are carried out. Serial and processes are here, Ray is in `on_ray.py`.
+"""Engines: where runs are carried out. Serial and processes are here, Ray is in `ray_engine.py`.
 
 An engine has slots. The sweep starts a job in a free slot and waits for messages; which slot, process or machine it is
 stays inside. A job whose process or machine is gone comes back as `Lost`, one that raised an error as `Failed`.
@@ -10,40 +10,17 @@ import multiprocessing
 import os
 import signal
 import threading
-import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Protocol
 
 from letitcook.errors import SettingError, UnknownNameError
+from letitcook.experiments.engine import THREAD_SETTINGS, Engine, attempted
+from letitcook.experiments.jobs import Failed, Finished, Job, Lost, Message
 from letitcook.experiments.suites import Run
-from letitcook.experiments.work import Failed, Finished, Job, Lost, Message, carry_out
 
-THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 ENGINES = ("serial", "processes", "ray")
-
-
-class Engine(Protocol):
-    """Where jobs are carried out."""
-
-    @property
-    def slots(self) -> int:
-        """How many jobs can be under way at once."""
-        ...
-
-    def start(self, job: Job) -> None:
-        """Start a job in a free slot."""
-        ...
-
-    def messages(self, seconds: float) -> list[tuple[Run, Message]]:
-        """Wait at most that long for messages of the jobs under way."""
-        ...
-
-    def close(self) -> None:
-        """Leave every job as it is, and free what the engine holds."""
-        ...
 
 
 def engine_named(name: str, workers: int, address: str | None = None) -> Engine:
@@ -55,18 +32,10 @@ def engine_named(name: str, workers: int, address: str | None = None) -> Engine:
     if address is not None and name != "ray":
         raise SettingError("--address goes with --engine ray")
     if name == "ray":
-        from letitcook.experiments.on_ray import OnRay
+        from letitcook.experiments.ray_engine import OnRay
 
         return OnRay(address, workers)
     return Serial() if name == "serial" or workers == 1 else Processes(workers)
-
-
-def attempted(job: Job) -> Iterator[Message]:
-    """Carry out a job; an error becomes its last message."""
-    try:
-        yield from carry_out(job)
-    except Exception as error:
-        yield Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
 class Serial:

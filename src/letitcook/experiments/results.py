@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
-from letitcook import files
-from letitcook.envs import TASKS, task_named
 from letitcook.errors import FileFormatError
+from letitcook.experiments.jobs import Exact, exact
 from letitcook.experiments.suites import Row, Run
 from letitcook.experiments.sweep import finished, read_suite_manifest, run_folder
-from letitcook.experiments.work import Exact, exact
-from letitcook.runs import Point, curve_of
+from letitcook.storage import folders
+from letitcook.tasks import TASKS, task_named
+from letitcook.training.run import Point, curve_of, run_manifest
 
 TIMES = (
     "time_acting",
@@ -38,17 +38,20 @@ RUNS = {
     **IDENTITY,
     "preset": pl.String,
     "steps": pl.Int64,
+    "decisions": pl.Int64,
     "length": pl.Float64,
     "queries": pl.Float64,
     "task_return": pl.Float64,
     "base_queries": pl.Float64,
     "best_step": pl.Int64,
+    "best_decision": pl.Int64,
     **dict.fromkeys(TIMES, pl.Float64),
 }
 """Columns of the table of runs. Nothing in it depends on when or how fast a run was made."""
 CURVES = {
     **IDENTITY,
     "step": pl.Int64,
+    "decision": pl.Int64,
     "length": pl.Float64,
     "queries": pl.Float64,
     "task_return": pl.Float64,
@@ -78,7 +81,7 @@ def read_results(out: Path) -> Results:
     done = [run for run in suite.runs if finished(out, run)]
     records, points = [], []
     for run in done:
-        content = files.read_folder(run_folder(out, run))
+        content = folders.read_folder(run_folder(out, run))
         record, curve = _record(run, content, run_folder(out, run))
         records.append(record)
         points.append(curve)
@@ -88,19 +91,21 @@ def read_results(out: Path) -> Results:
 
 
 def _record(run: Run, content: dict[str, bytes], folder: Path) -> tuple[dict[str, Any], pl.DataFrame]:
-    manifest = files.parse_manifest(content.get(files.MANIFEST, b""), "run", folder / files.MANIFEST)
+    manifest = run_manifest(content, folder)
     points = curve_of(content, folder)
     try:
         fresh = Point(**manifest["fresh"])
-        times = _times(manifest["about"]["decisions"], manifest["time"])
+        times = _times(manifest["run"]["decisions"], manifest["time"])
     except (KeyError, TypeError) as error:
         raise FileFormatError(f"{folder} is damaged ({error!r}); start the sweep again, it mends that run") from error
     row = run.row
     identity = dict(
         zip(IDENTITY, (run.id, row.task, row.method, row.lam, row.mode, row.variant, run.seed), strict=True)
     )
-    record = {**identity, "preset": run.preset, "steps": run.steps, **fresh._asdict(), "best_step": fresh.step, **times}
-    del record["step"]
+    trained = {"steps": manifest["steps"], "decisions": manifest["decisions_taken"]}
+    best = {"best_step": fresh.step, "best_decision": fresh.decision}
+    record = {**identity, "preset": run.preset, **trained, **fresh._asdict(), **best, **times}
+    del record["step"], record["decision"]
     constant = [pl.lit(value, dtype=CURVES[name]).alias(name) for name, value in identity.items()]
     curve = pl.DataFrame(points, schema=list(Point._fields), orient="row").with_columns(constant)
     return record, curve.select([pl.col(name).cast(kind) for name, kind in CURVES.items()])
@@ -127,7 +132,7 @@ def optima(out: Path, rows: Iterable[Row]) -> dict[Row, Exact]:
     found = {row: known.get(row.id) or exact(row) for row in wanted}
     if len({row.id for row in wanted} - set(known)):
         text = json.dumps({**known, **{row.id: best for row, best in found.items()}}, indent=1)
-        files.write_file(path, text.encode())
+        folders.write_file(path, text.encode())
     return found
 
 
@@ -139,6 +144,6 @@ def write_tables(results: Results) -> list[Path]:
             buffer = io.BytesIO()
             write(buffer)
             path = results.folder / f"{name}.{suffix}"
-            files.write_file(path, buffer.getvalue())
+            folders.write_file(path, buffer.getvalue())
             written.append(path)
     return written

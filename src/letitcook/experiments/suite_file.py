@@ -14,18 +14,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
+from letitcook.core.decisions import Timesteps, read_timesteps
 from letitcook.deep.settings import PRESETS as DEEP_PRESETS
 from letitcook.deep.settings import LDQNSettings
-from letitcook.envs import TASKS
 from letitcook.errors import LetItCookError, SuiteError
-from letitcook.experiments.suites import Row, Run, Suite, base_of, default_steps
+from letitcook.experiments.suites import Row, Run, Suite, base_of, run_of
 from letitcook.experiments.toml_source import Source, Table, Where
 from letitcook.finite.settings import PRESETS as FINITE_PRESETS
 from letitcook.finite.settings import QSettings
-from letitcook.train import METHODS
-from letitcook.typed import converted, said
+from letitcook.storage.setting_values import converted, said, setting_types
+from letitcook.tasks import TASKS
+from letitcook.training.spec import METHODS
 
 MAX_RUNS = 100_000
 MAX_NAME = 100
@@ -36,7 +37,7 @@ LONELY_LAMBDAS = 'lambdas go with the method "scalar", which is not asked for; a
 PRESETS: dict[bool, Collection[str]] = {True: FINITE_PRESETS, False: DEEP_PRESETS}
 """The presets of finite tasks and of the others."""
 ALL_PRESETS = list(FINITE_PRESETS | DEEP_PRESETS)
-SETTINGS = {True: get_type_hints(QSettings), False: get_type_hints(LDQNSettings)}
+SETTINGS = {True: setting_types(QSettings), False: setting_types(LDQNSettings)}
 """The settings of finite tasks and of the others, with their types."""
 ALL_SETTINGS = list(SETTINGS[True] | SETTINGS[False])
 
@@ -113,7 +114,7 @@ def _without_clashes(source: Source, blocks: Iterable[_Block]) -> list[Run]:
 
 def _differences(a: Run, b: Run) -> str:
     """Say in what two runs of one id differ."""
-    ours, others = ({"λ": r.row.lam, "steps": r.steps, "preset": r.preset, **dict(r.changes)} for r in (a, b))
+    ours, others = ({"λ": r.row.lam, "length": r.length, "preset": r.preset, **dict(r.changes)} for r in (a, b))
     pairs = {name: (ours.get(name, "unchanged"), others.get(name, "unchanged")) for name in ours | others}
     return ", ".join(f"{name} {one} and {other}" for name, (one, other) in pairs.items() if one != other)
 
@@ -140,11 +141,15 @@ class _Block:
         return [task for task in self.get("tasks") if name not in known[TASKS[task].finite]]
 
     def check(self) -> None:
-        """Say so if what is written does not go together."""
+        """Raise if what is written does not go together."""
         methods, preset = self.get("methods"), self.get("preset")
         if self.get("tasks") is None:
             what = f'there are no tasks; add tasks = ["pong"] or others of {", ".join(TASKS)}'
             raise self.source.error(self.where, what)
+        for table, where in ((self.own, self.where), (self.top, ())):
+            if "steps" in table and "decisions" in table:
+                what = "steps and decisions both say how long to train; leave one of them out"
+                raise self.source.error((*where, "decisions"), what)
         if "scalar" in methods and not self.get("lambdas"):
             where = (*self.at("methods"), methods.index("scalar"))
             raise self.source.error(where, "the method 'scalar' needs λs; add lambdas = [0.1, 1]")
@@ -162,6 +167,9 @@ class _Block:
                 raise self.source.error(self.at_setting(name), self._no_such_setting(name, lacking))
 
     def _no_such_setting(self, name: str, lacking: list[str]) -> str:
+        renamed = QSettings.RENAMED | LDQNSettings.RENAMED
+        if name in renamed:
+            return f"the setting {name!r} is now called {renamed[name]!r}"
         known = [name for name in ALL_SETTINGS if not self.lacking(SETTINGS, name)]
         what = _unknown("setting", name, known, lacking)
         if name in CHECKS:
@@ -190,12 +198,18 @@ class _Block:
             variant = self.own["name"] if self.where and "name" in self.own else _variant(changes)
             if len(variant) > MAX_NAME:
                 raise self.source.error(self.where, f"{variant} is too long; use a [[rows]] block with a name")
-            steps = self.get("steps") or default_steps(task, self.get("preset"))
             for mode, method, lam in self.combinations():
                 row = Row(task, mode, method, lam, variant)
-                runs = [Run(row, seed, steps, self.get("preset"), changes) for seed in self.get("seeds")]
+                runs = [run_of(row, seed, self.get("preset"), self.length(), changes) for seed in self.get("seeds")]
                 self._try(runs[0], self.where)
                 yield from runs
+
+    def length(self) -> Timesteps | None:
+        """Return how long runs are: what the block says, else what the top says; None for the preset's own."""
+        for table in (self.own, self.top):
+            if found := read_timesteps(table.get("steps"), table.get("decisions")):
+                return found
+        return None
 
     def told(self) -> Table:
         """Return the settings as they are written: the block's own over those on top."""
@@ -308,7 +322,7 @@ def _seeds(source: Source, where: Where, value: Any) -> Collection[int]:
 
 def _steps(source: Source, where: Where, value: Any) -> int:
     if type(value) is not int or value < 1:
-        raise source.error(where, f"steps = {_shown(value)} is not allowed; give a whole number such as 200_000")
+        raise source.error(where, f"{where[-1]} = {_shown(value)} is not allowed; give a whole number such as 200_000")
     return value
 
 
@@ -344,6 +358,7 @@ CHECKS: dict[str, Callable[[Source, Where, Any], Any]] = {
     "lambdas": _lambdas,
     "seeds": _seeds,
     "steps": _steps,
+    "decisions": _steps,
     "preset": _preset,
     "settings": _table,
 }

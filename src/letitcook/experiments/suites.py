@@ -17,11 +17,20 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from letitcook import files
-from letitcook.envs import TASKS, task_named
+from letitcook.core.decisions import Timesteps, Unit
+from letitcook.core.presets import PresetContext
 from letitcook.errors import SettingError, UnknownNameError
-from letitcook.train import BEST_STEPS, DEEP_STEPS, FINITE_STEPS, METHODS, objective_of, preset_settings
+from letitcook.storage import folders
+from letitcook.tasks import TASKS, task_named
+from letitcook.training.spec import METHODS, Kind, RunSpec, default_length, objective_of
 
+Changes = tuple[tuple[str, Any], ...]
+"""Settings that take the place of a preset's, as (name, value)."""
+
+FIRST_SEED = 10
+"""First seed of the paper's rows; those before it were used to decide what the paper leaves open."""
+BASE_SEEDS = {"pong": 10, "cartpole": 10, "mountain-car": 10}
+"""Seeds of the vanilla policies that the paper's rows wrap, one for all seeds of a task; see docs/fidelity.md."""
 BASE_STEPS = 60_000
 """Primitive steps of a vanilla policy with preset `best` that is to be wrapped."""
 LIMIT_STEPS = 120_000
@@ -34,20 +43,20 @@ ABLATION_STEPS = 30_000
 """Primitive steps of a run of the suite `ablation`: few, for there are many runs."""
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "": {},
-    "no-trade-offs": {"trade_offs": None, "task_networks": 1, "hesitation": 0.0},
-    "no-scales": {"adapt": False, "imagined": 0.0, "hesitation": 0.0},
+    "no-conditioning": {"log_lambda_range": None, "task_networks": 1, "wait_margin": 0.0},
+    "no-normalisation": {"normalise": False, "model_rollouts": 0.0, "wait_margin": 0.0},
     "no-second-network": {"task_networks": 1},
-    "no-hesitation": {"hesitation": 0.0},
-    "no-imagination": {"imagined": 0.0},
-    "no-looking-ahead": {"ahead": 1},
-    "no-waves": {"waves": 0},
-    "no-repeats": {"longest_repeat": 0},
-    "no-average": {"average": 0},
+    "no-wait-margin": {"wait_margin": 0.0},
+    "no-wait-model": {"model_rollouts": 0.0},
+    "no-n-step": {"n_step": 1},
+    "no-fourier-features": {"fourier_features": 0},
+    "no-action-repeat": {"max_action_repeat": 0},
+    "no-averaging": {"ema_steps": 0},
     "no-decay": {"learning_rate_end": 1.0},
 }
 """What each variant of the suite `ablation` changes in preset `best`."""
 SMOKE_STEPS = {True: 20_000, False: 2_500}
-"""Primitive steps of a smoke run, for finite tasks and for the others."""
+"""Decisions of a smoke run, for finite tasks and for the others."""
 
 
 @dataclass(frozen=True, order=True)
@@ -80,8 +89,9 @@ class Run:
     seed: int
     steps: int
     preset: str = "paper"
-    changes: tuple[tuple[str, Any], ...] = ()
-    """Settings that take the place of the preset's, as (name, value)."""
+    changes: Changes = ()
+    unit: Unit = "step"
+    """What `steps` counts: primitive steps or decisions."""
 
     def __post_init__(self) -> None:
         task_named(self.row.task)
@@ -94,6 +104,11 @@ class Run:
             )
 
     @property
+    def length(self) -> Timesteps:
+        """How long it trains."""
+        return Timesteps(self.steps, self.unit)
+
+    @property
     def id(self) -> str:
         """Readable name; also the run's folder."""
         return f"{self.row.id}/seed{self.seed}"
@@ -104,10 +119,14 @@ class Run:
         >>> Run(Row("cook", "scratch", "vanilla"), seed=0, steps=10, changes=(("alpha", 0.5),)).settings()["alpha"]
         0.5
         """
-        kind = "table" if task_named(self.row.task).finite else "network"
-        row, changes = self.row, dict(self.changes)
-        made = preset_settings(kind, self.preset, row.task, row.method, changes, steps=self.steps, mode=row.mode)
-        return dict(files.as_plain(asdict(made)))
+        row, has_base = self.row, self.row.mode == "wrap"
+        context = PresetContext(row.method, row.task, has_base, timesteps=self.steps)
+        return dict(folders.as_plain(asdict(self.spec.settings_for(kind_of(row.task), context))))
+
+    @property
+    def spec(self) -> RunSpec:
+        """What is to be trained."""
+        return RunSpec(self.row.method, self.row.lam, self.seed, self.preset, dict(self.changes), self.length)
 
 
 @dataclass(frozen=True)
@@ -120,6 +139,20 @@ class PaperRow:
     queries: float
     queries_sd: float
     seeds: int
+    """Seeds that the paper says it ran."""
+
+    @property
+    def n(self) -> int:
+        """Seeds that fit what is printed: means of whole numbers of steps are multiples of 1/n.
+
+        >>> paper_rows()[Row("coffee", "scratch", "scalar", 1.0)].n
+        8
+        """
+        return SEEDS_THAT_FIT.get(self.row, self.seeds)
+
+
+SEEDS_THAT_FIT = {Row("coffee", "scratch", "scalar", 1.0): 8, Row("coffee", "scratch", "scalar", 5.0): 7}
+"""Rows whose printed means and standard deviations cannot be those of ten episodes with whole numbers of steps."""
 
 
 @cache
@@ -144,35 +177,48 @@ def paper_rows() -> dict[Row, PaperRow]:
     return rows
 
 
-def default_steps(task: str, preset: str = "paper") -> int:
-    """Return the primitive steps of a run: the paper's, or those of preset `best` with networks.
+def length_of(task: str, preset: str = "paper") -> Timesteps:
+    """Return how long a run of a task is if nothing is said.
 
-    >>> default_steps("cook"), default_steps("pong"), default_steps("pong", "best")
-    (10000000, 1000000, 200000)
+    >>> str(length_of("cook")), str(length_of("pong")), str(length_of("pong", "best"))
+    ('10,000,000 steps', '1,000,000 decisions', '200,000 steps')
     """
-    if task_named(task).finite:
-        return FINITE_STEPS
-    return BEST_STEPS if preset == "best" else DEEP_STEPS
+    return default_length(kind_of(task), preset)
+
+
+def kind_of(task: str) -> Kind:
+    """Return whether a task is learned with tables or with networks."""
+    return "table" if task_named(task).finite else "network"
+
+
+def run_of(row: Row, seed: int, preset: str, length: Timesteps | None = None, changes: Changes = ()) -> Run:
+    """Return a run, as long as is usual for its task and preset if nothing is said."""
+    timesteps = length or length_of(row.task, preset)
+    return Run(row, seed, timesteps.count, preset, changes, timesteps.unit)
 
 
 def base_of(run: Run) -> Run | None:
     """Return the vanilla run whose policy is wrapped, where the task has no handwritten one.
 
-    >>> base_of(Run(Row("cartpole", "wrap", "scalar", 0.1), seed=3, steps=1_000)).id
+    With preset `paper` it is the same for every seed, with others each seed has its own.
+
+    >>> base_of(Run(Row("cartpole", "wrap", "scalar", 0.1), seed=3, steps=1_000, preset="best")).id
     'cartpole/vanilla/scratch/seed3'
     """
     if run.row.mode != "wrap" or task_named(run.row.task).base_policy is not None:
         return None
-    steps = min(run.steps, BASE_STEPS) if run.preset == "best" else run.steps
-    return replace(run, row=Row(run.row.task, "scratch", "vanilla", variant=run.row.variant), steps=steps)
+    row = Row(run.row.task, "scratch", "vanilla", variant=run.row.variant)
+    if run.preset == "paper":
+        return replace(run, row=row, seed=BASE_SEEDS[row.task])
+    return replace(run, row=row, steps=min(run.steps, BASE_STEPS))
 
 
 def _paper(finite: tuple[bool, ...]) -> list[Run]:
     return [
-        Run(paper.row, seed, default_steps(paper.row.task))
+        run_of(paper.row, seed, "paper")
         for paper in paper_rows().values()
         if TASKS[paper.row.task].finite in finite
-        for seed in range(paper.seeds)
+        for seed in range(FIRST_SEED, FIRST_SEED + paper.seeds)
     ]
 
 
@@ -182,7 +228,7 @@ def _smoke() -> list[Run]:
         for mode in ("scratch", "wrap"):
             methods = [("lexicographic", None), ("scalar", 0.1)] + ([("vanilla", None)] if mode == "scratch" else [])
             steps = SMOKE_STEPS[task.finite]
-            runs += [Run(Row(task.name, mode, method, lam), seed=0, steps=steps) for method, lam in methods]
+            runs += [Run(Row(task.name, mode, method, lam), 0, steps, unit="decision") for method, lam in methods]
     return runs
 
 
@@ -232,8 +278,10 @@ class Suite:
         """Everything that a sweep carries out: the base policies, and the rows."""
         return tuple(dict.fromkeys((*self.bases, *self.runs)))
 
-    def only(self, seeds: int | None = None, steps: int | None = None, rows: Sequence[str] | None = None) -> Suite:
-        """Return the suite with at most `seeds` seeds a row and `steps` primitive steps a run, if they are given.
+    def only(
+        self, seeds: int | None = None, length: Timesteps | None = None, rows: Sequence[str] | None = None
+    ) -> Suite:
+        """Return the suite with at most `seeds` seeds a row and runs of this length, if they are given.
 
         `rows` chooses among the rows: methods, tasks, or patterns of row ids such as `pong/*/wrap`.
 
@@ -242,8 +290,6 @@ class Suite:
         """
         if seeds is not None and seeds < 1:
             raise SettingError(f"seeds = {seeds} is not allowed; give at least 1")
-        if steps is not None and steps < 1:
-            raise SettingError(f"steps = {steps} is not allowed; give at least 1 primitive step")
         held: Counter[Row] = Counter()
         runs = []
         for run in self.runs:
@@ -258,7 +304,9 @@ class Suite:
                 )
         if rows is not None:
             runs = [run for run in runs if any(_chosen(run.row, pattern) for pattern in rows)]
-        return Suite(self.name, tuple(run if steps is None else replace(run, steps=steps) for run in runs))
+        if length is not None:
+            runs = [replace(run, steps=length.count, unit=length.unit) for run in runs]
+        return Suite(self.name, tuple(runs))
 
 
 def suite(name: str) -> Suite:

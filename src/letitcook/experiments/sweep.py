@@ -22,13 +22,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from letitcook import files
-from letitcook.envs import task_named
+from letitcook.core.decisions import Timesteps
 from letitcook.errors import FileFormatError, OutputError
-from letitcook.experiments.engines import Engine
+from letitcook.experiments.engine import Engine
+from letitcook.experiments.jobs import Checkpoint, Failed, Finished, Job, Lost, Message
 from letitcook.experiments.suites import Row, Run, Suite, base_of
-from letitcook.experiments.work import Checkpoint, Failed, Finished, Job, Lost, Message
-from letitcook.runs import VERSION, from_files
+from letitcook.storage import folders
+from letitcook.tasks import task_named
+from letitcook.training.run import VERSION, from_files, run_manifest
 
 LOCK = ".lock"
 """The file that a sweep at work holds locked."""
@@ -58,38 +59,38 @@ def failure_log(out: Path, run: Run) -> Path:
 @contextmanager
 def opened(out: Path, suite: Suite) -> Iterator[None]:
     """Hold `out` for a sweep of `suite`: made if it is not there, refused if it holds something else or is in use."""
-    if not (out / files.MANIFEST).is_file():
-        files.check_output(out)
-        files.write_folder(out, {files.MANIFEST: _manifest(suite)})
-    held = files.read_manifest(out, "suite")
+    if not (out / folders.MANIFEST).is_file():
+        folders.check_output(out)
+        folders.write_folder(out, {folders.MANIFEST: _manifest(suite)})
+    held = folders.read_manifest(out, "suite")
     if held["suite"] != suite.name:
         raise OutputError(f"{out} holds the suite {held['suite']!r}, not {suite.name!r}; choose another with --out")
-    files.check_writable(out, out)
+    folders.check_writable(out, out)
     with _alone(out):
         for draft in [*(out / "runs").rglob(".*"), *(out / "unfinished").rglob(".*")]:
             shutil.rmtree(draft)  # of a sweep that was killed while it wrote
         _check_held_runs(out, suite)
-        files.write_file(out / files.MANIFEST, _manifest(suite))
+        folders.write_file(out / folders.MANIFEST, _manifest(suite))
         yield
 
 
 def _manifest(suite: Suite) -> bytes:
-    runs = [{"id": run.id, **files.as_plain(asdict(run))} for run in suite.runs]
-    return files.manifest("suite", {"suite": suite.name, "version": VERSION, "runs": runs})
+    runs = [{"id": run.id, **folders.as_plain(asdict(run))} for run in suite.runs]
+    return folders.manifest("suite", {"suite": suite.name, "version": VERSION, "runs": runs})
 
 
 def read_suite_manifest(out: Path) -> Suite:
     """Return the suite whose sweep is kept in `out`."""
-    manifest = files.read_manifest(out, "suite")
+    manifest = folders.read_manifest(out, "suite")
     try:
         return Suite(manifest["suite"], tuple(_run_of(dict(entry)) for entry in manifest["runs"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{out / files.MANIFEST} is damaged ({error}); start the sweep again") from error
+        raise FileFormatError(f"{out / folders.MANIFEST} is damaged ({error}); start the sweep again") from error
 
 
 def _run_of(entry: dict[str, Any]) -> Run:
     changes = tuple((name, _hashable(value)) for name, value in entry["changes"])
-    return Run(Row(**entry["row"]), entry["seed"], entry["steps"], entry["preset"], changes)
+    return Run(Row(**entry["row"]), entry["seed"], entry["steps"], entry["preset"], changes, entry.get("unit", "step"))
 
 
 def _hashable(value: Any) -> Any:
@@ -110,7 +111,7 @@ def _alone(out: Path) -> Iterator[None]:
 
 
 def at_work(out: Path) -> bool:
-    """Say whether a sweep is at work in the folder."""
+    """Return whether a sweep is at work in the folder."""
     try:
         with (out / LOCK).open("r") as lock:
             return not _locked(lock)
@@ -146,13 +147,13 @@ def _check_held_runs(out: Path, suite: Suite) -> None:
 
 def _differences(run: Run, manifest: dict[str, Any]) -> list[str]:
     """Return in what a run that is kept differs from the one that is wanted."""
-    about, steps = manifest["about"], manifest["steps"]
-    then = {"version": manifest["provenance"]["version"], "preset": about["preset"], **about["settings"]}
+    info, passed = manifest["run"], manifest["steps" if run.unit == "step" else "decisions_taken"]
+    then = {"version": manifest["provenance"]["version"], "preset": info["preset"], **info["settings"]}
     now = {"version": VERSION, "preset": run.preset, **run.settings()}
     found = [f"{name} {then.get(name)} instead of {value}" for name, value in now.items() if then.get(name) != value]
-    enough = run.steps <= steps < run.steps + task_named(run.row.task).horizon
-    if not (enough if manifest["finished"] else steps < run.steps):
-        found.append(f"{steps:,} steps instead of {run.steps:,}")
+    enough = run.steps <= passed < run.steps + task_named(run.row.task).horizon
+    if not (enough if manifest["finished"] else passed < run.steps):
+        found.append(f"{Timesteps(passed, run.unit)} instead of {run.length}")
     return found
 
 
@@ -161,17 +162,17 @@ def _whole(folder: Path) -> dict[str, Any] | None:
     if not folder.is_dir():
         return None
     try:
-        content = files.read_folder(folder)
+        content = folders.read_folder(folder)
         from_files(content, folder)
-        return files.parse_manifest(content[files.MANIFEST], "run", folder / files.MANIFEST)
+        return run_manifest(content, folder)
     except (FileFormatError, KeyError):
         shutil.rmtree(folder)
         return None
 
 
 def finished(out: Path, run: Run) -> bool:
-    """Say whether a run is done."""
-    return (run_folder(out, run) / files.MANIFEST).is_file()
+    """Return whether a run is done."""
+    return (run_folder(out, run) / folders.MANIFEST).is_file()
 
 
 def sweep(
@@ -208,7 +209,7 @@ def sweep(
                 yield run, message
     finally:
         engine.close()
-        if not any((out / "unfinished").rglob(files.MANIFEST)):
+        if not any((out / "unfinished").rglob(folders.MANIFEST)):
             shutil.rmtree(out / "unfinished", ignore_errors=True)
 
 
@@ -233,8 +234,8 @@ def _job(out: Path, run: Run, checkpoint_seconds: float) -> Job:
     checkpoint = unfinished_folder(out, run)
     return Job(
         run=run,
-        base=None if base is None else files.read_folder(run_folder(out, base)),
-        checkpoint=files.read_folder(checkpoint) if checkpoint.is_dir() else None,
+        base=None if base is None else folders.read_folder(run_folder(out, base)),
+        checkpoint=folders.read_folder(checkpoint) if checkpoint.is_dir() else None,
         checkpoint_seconds=checkpoint_seconds,
     )
 
@@ -247,10 +248,10 @@ def _keep(out: Path, run: Run, message: Message) -> None:
     """Write what a message brings."""
     match message:
         case Checkpoint():
-            files.write_folder(unfinished_folder(out, run), message.files, replace=True)
+            folders.write_folder(unfinished_folder(out, run), message.files, replace=True)
         case Finished():
-            files.write_folder(run_folder(out, run), message.files)
+            folders.write_folder(run_folder(out, run), message.files)
             shutil.rmtree(unfinished_folder(out, run), ignore_errors=True)
             failure_log(out, run).unlink(missing_ok=True)
         case Failed():
-            files.write_file(failure_log(out, run), f"{run.id}\n{message.reason}\n\n{message.log}".encode())
+            folders.write_file(failure_log(out, run), f"{run.id}\n{message.reason}\n\n{message.log}".encode())

@@ -44,7 +44,7 @@ class Source:
     def line(self, where: Where) -> int:
         """Return the line on which a place begins: the first with which the text from its top holds that place.
 
-        The parser keeps no lines. It is asked for the top of the text instead, with what is open there closed.
+        The parser keeps no lines. It is requested the top of the text instead, with what is open there closed.
         """
         lines = self.text.split("\n")
         return max(1, bisect_left(range(len(lines)), True, key=lambda n: _holds(_top(lines[:n]), where)))
@@ -89,7 +89,7 @@ def _top(lines: list[str]) -> Table:
 
 
 def _holds(document: Any, where: Where) -> bool:
-    """Say whether a document goes on to a place."""
+    """Return whether a document goes on to a place."""
     try:
         for step in where:
             document = document[step]

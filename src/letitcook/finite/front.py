@@ -10,6 +10,13 @@ where a wait that meets the end is over there. The points are the `(L_q(start), 
 Beside them there are the episodes that last until the horizon. They are all `H` steps long, and none of them has fewer
 than `⌈H / longest wait⌉` queries. Waiting and nothing else has exactly as many, unless it meets the end before `H`, and
 then it beats them all. So `(H, ⌈H / longest wait⌉)` is the only further point there can be.
+
+With a discount the return depends on when queries are made as well. With `E_k(s)` the best discounted waiting return
+from state `s` if the episode ends after exactly `k` more steps::
+
+    E_0(end) = 0,   E_k(s) = max over decisions u of  -1 + γ^elapsed E_{k - elapsed}(s')
+
+and the same for episodes that are truncated at the horizon, every length gives one candidate point.
 """
 
 from __future__ import annotations
@@ -20,10 +27,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.core.decisions import Decisions
 from letitcook.errors import FinitenessError, SettingError
 from letitcook.finite.tables import STATE_LIMIT, Tables, enumerate_env
-from letitcook.waiting import horizon_of, waiting_env_of
-from letitcook.wmdp import Decisions
+from letitcook.wrappers import waiting
+from letitcook.wrappers.waiting import check_gamma, horizon_of, waiting_env_of
 
 NEVER = np.iinfo(np.int64).max // 2
 """Steps to the end from where it cannot be reached; adding a wait to it does not overflow."""
@@ -55,6 +63,53 @@ def pareto_front(
     if steps is None:
         raise SettingError("this environment has no time limit of its own; give a horizon in primitive steps")
     return front_tables(enumerate_env(env, limit), env.decisions, steps)
+
+
+def return_front(waiting_env: gym.Env[Any, Any], gamma: float = 1.0) -> list[NDArray[np.float64]]:
+    """Return the non-dominated returns `(J0, J1)`, discounted by `γ` a primitive step, the best task return first.
+
+    This is `pareto_front` in MO-Gymnasium's form, and what `env.pareto_front(gamma)` gives.
+
+    >>> from letitcook import make
+    >>> [point.tolist() for point in make("cook").pareto_front(gamma=1.0)]
+    [[-33.0, -25.0], [-37.0, -23.0], [-200.0, -14.0]]
+    """
+    env = waiting_env_of(waiting_env)
+    check_gamma(gamma)
+    if gamma == 1.0:
+        return [np.array([-float(length), -float(queries)]) for length, queries in pareto_front(env)]
+    horizon = horizon_of(env)
+    if horizon is None:
+        raise SettingError("this environment has no time limit of its own; make it with max_episode_steps=...")
+    return discounted_front_tables(enumerate_env(env), env.decisions, horizon, gamma)
+
+
+def discounted_front_tables(
+    tables: Tables, decisions: Decisions, horizon: int, gamma: float
+) -> list[NDArray[np.float64]]:
+    """Return the non-dominated discounted returns `(J0, J1)` of transition tables, the best task return first."""
+    _check(tables, horizon)
+    following, elapsed = _carried_out(tables, decisions)
+    start, states = int(tables.start_state[0]), np.arange(tables.n_states)
+    kept = max((1, *decisions.durations)) + 1
+    ended, going = (np.full((kept, tables.n_states + 1), -np.inf) for _ in range(2))
+    ended[0, tables.end] = 0.0
+    going[0, states] = 0.0
+    found = []
+    for k in range(1, horizon + 1):
+        before, inside = (k - elapsed) % kept, elapsed <= k
+        worth = gamma**elapsed
+        ended[k % kept, states] = np.where(inside, -1.0 + worth * ended[before, following], -np.inf).max(axis=1)
+        on = np.where(inside, -1.0 + worth * going[before, following], -1.0)
+        going[k % kept, states] = on.max(axis=1)
+        ended[k % kept, tables.end] = going[k % kept, tables.end] = -np.inf
+        found.append((-(1.0 - gamma**k) / (1.0 - gamma), float(ended[k % kept, start])))
+    found.append((found[-1][0], float(going[horizon % kept, start])))
+    front: list[NDArray[np.float64]] = []
+    for task, queries in sorted(found, reverse=True):
+        if queries > -np.inf and (not front or queries > front[-1][1] + 1e-12):
+            front.append(np.array([task, queries]))
+    return front
 
 
 def front_tables(tables: Tables, decisions: Decisions, horizon: int) -> list[FrontPoint]:
@@ -123,3 +178,6 @@ def _carried_out(tables: Tables, decisions: Decisions) -> tuple[NDArray[np.int64
             u = len(decisions.actions) + decisions.durations.index(step)
             following[:, u], elapsed[:, u] = place, passed
     return following, elapsed
+
+
+waiting.solve_front = return_front

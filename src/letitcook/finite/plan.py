@@ -21,12 +21,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.core.decisions import Decisions
+from letitcook.core.jit import compiled
+from letitcook.core.objective import Objective
 from letitcook.errors import FinitenessError, SettingError
 from letitcook.finite.tables import STATE_LIMIT, Tables, enumerate_env, observation_key
-from letitcook.kernels import compiled
-from letitcook.lexicographic import Objective
-from letitcook.waiting import horizon_of, waiting_env_of
-from letitcook.wmdp import Decisions
+from letitcook.wrappers.waiting import horizon_of, waiting_env_of
 
 TIE = 1e-9
 """Values that differ by less, relative to their size, are equal: what rounding does to expectations."""
@@ -58,7 +58,7 @@ class PlanPolicy:
         return decision, time + self._durations[decision]
 
     def ended_early(self, state: int, steps: int) -> int:
-        """Return the time when a wait ended `steps` before its time (see `letitcook.interleaving.Resumable`)."""
+        """Return the time when a wait ended `steps` before its time (see `interleaving.Resumable`)."""
         return state - steps
 
 
@@ -233,7 +233,7 @@ def _backward(
 
 @compiled
 def _better(a: NDArray[np.float64], b: NDArray[np.float64], K: int, tie: float) -> bool:
-    """Say whether `a` is lexicographically better than `b` in its first `K` channels, up to rounding."""
+    """Return whether `a` is lexicographically better than `b` in its first `K` channels, up to rounding."""
     for k in range(K):
         margin = tie * max(1.0, abs(b[k]))
         if a[k] > b[k] + margin:

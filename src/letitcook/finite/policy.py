@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,11 @@ class TablePolicy:
     def __init__(self, keys: list[tuple[Any, ...]], table: NDArray[np.int16]) -> None:
         self.keys = keys
         self.table = table
-        self._decision = {key: int(u) for key, u in zip(keys, table, strict=True)}
+
+    @cached_property
+    def _decision(self) -> dict[tuple[Any, ...], int]:
+        """The decision at each observation; made when it is first asked for, for most checkpoints never are."""
+        return {key: int(u) for key, u in zip(self.keys, self.table, strict=True)}
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True

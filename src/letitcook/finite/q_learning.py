@@ -17,8 +17,8 @@ wait, which jumps over those states and is exact, is ruled out.
 
 Beyond the paper, and off unless asked for:
 
-- **sub-wait learning**: a wait of w steps passes through w+1 states; every pair of them as far apart as some wait is
-  a valid experience of that shorter wait;
+- **intra-option learning** (Sutton, Precup and Singh 1999): a wait of w steps passes through w+1 states; any two of
+  them that lie as many steps apart as a shorter wait has are a valid experience of it;
 - **backward replay**: at the end of an episode its decisions are learned from once more, last one first, so that what
   was found at the end reaches the beginning at once;
 - a **step size that falls with visits**, `α = 1 / visits^ω`, for random transitions.
@@ -26,26 +26,20 @@ Beyond the paper, and off unless asked for:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.errors import FileFormatError, SettingError
-from letitcook.finite.policy import TablePolicy
-from letitcook.finite.settings import PAPER, QSettings
-from letitcook.finite.tables import Tables, observation_key
-from letitcook.kernels import compiled, compiled_fast, inlined, random_below, random_float, seeded
-from letitcook.lexicographic import Objective
-from letitcook.totals import EPISODES as ENDED
-from letitcook.totals import LENGTH, QUERIES, RETURN, WAITED, Totals
-from letitcook.wmdp import WRAPPER, Decisions
+from letitcook.core.episode_stats import EPISODES as ENDED
+from letitcook.core.episode_stats import LENGTH, QUERIES, RETURN, WAITED
+from letitcook.core.jit import compiled, compiled_fast, inlined, random_below, random_float
 
 Weights = tuple[tuple[float, float], ...]
 """An objective's weights as the kernel takes them: as a tuple, so that it is compiled for this number of objectives."""
 
 
-class _World(NamedTuple):
+class World(NamedTuple):
     """The waiting MDP as the kernel sees it."""
 
     offsets: NDArray[np.int64]
@@ -61,15 +55,14 @@ class _World(NamedTuple):
     actions: NDArray[np.int64]
     horizon: int
     base: int
-    """The decision that asks a base policy; -1 where there is none."""
+    """The decision that queries a base policy; -1 where there is none."""
 
 
-class _Rule(NamedTuple):
-    """The learning rule's numbers as the kernel sees them."""
+class Rule(NamedTuple):
+    """The settings as the kernels take them: the names are those of `QSettings`, a choice is its place in `CHOICES`."""
 
-    wait: int
-    horizon: int
     gamma: float
+    timestep: int
     alpha: float
     alpha_end: float
     visit_power: float
@@ -77,15 +70,18 @@ class _Rule(NamedTuple):
     epsilon_end: float
     schedule: float
     slack: float
-    follow: bool
-    random_ties: bool
+    bootstrap: int
+    ties: int
     bootstrap_on_truncation: bool
-    sub_waits: bool
+    intra_option: bool
     backward_replay: bool
+    wait: int
+    """The wait action."""
+    horizon: int
 
 
-class _Memory(NamedTuple):
-    """What the kernel changes: values, visits, the episode so far, the clock, and room to work in."""
+class Memory(NamedTuple):
+    """What the kernel changes: values, visits, the episode so far, the clock, and arrays to work in."""
 
     Q: NDArray[np.float64]
     visits: NDArray[np.int64]
@@ -107,248 +103,72 @@ class _Memory(NamedTuple):
 STEPS, DECISIONS, EPISODES, STATE, TIME, TAKEN = range(6)
 
 
-class QLearner:
-    """Q-learning with `K` objectives; advances by primitive steps, and can stop and go on anywhere.
-
-    >>> from letitcook import make
-    >>> from letitcook.finite.settings import EXACT
-    >>> from letitcook.finite.tables import enumerate_env
-    >>> env = make("cook", mode="wrap")
-    >>> learner = QLearner(enumerate_env(env), env.decisions, 200, Objective.named("lexicographic"), EXACT, seed=0)
-    >>> learner.advance(50_000)
-    >>> learner.greedy_episodes(1, seed=0)[0, :4].tolist()  # task return, length, queries, base queries
-    [-53.0, 53.0, 39.0, 38.0]
-    """
-
-    def __init__(
-        self,
-        tables: Tables,
-        decisions: Decisions,
-        horizon: int,
-        objective: Objective,
-        settings: QSettings = PAPER,
-        seed: int = 0,
-    ) -> None:
-        if horizon < 1:
-            raise SettingError(f"horizon = {horizon} is not allowed; give at least 1 primitive step")
-        self.tables = tables
-        self.decisions = decisions
-        self.objective = objective
-        self.settings = settings
-        rows = int(tables.rows.max()) + 1
-        K, U, H = len(objective.weights), decisions.n, horizon
-        self._world = _World(
-            offsets=tables.offsets,
-            cumulative=_cumulative(tables.probability, tables.offsets),
-            next_state=tables.next_state,
-            reward=tables.reward,
-            deterministic=tables.deterministic,
-            start_state=tables.start_state,
-            start_cumulative=np.cumsum(tables.start_probability),
-            rows=np.append(tables.rows, rows),
-            n_actions=tables.n_actions,
-            durations=decisions.durations_of,
-            actions=decisions.actions_of,
-            horizon=H,
-            base=0 if decisions.actions == WRAPPER else -1,
-        )
-        self._weights: Weights = tuple((float(task), float(waiting)) for task, waiting in objective.weights)
-        s = settings
-        self._rule = _Rule(
-            wait=decisions.wait,
-            horizon=H,
-            gamma=float(s.gamma),
-            alpha=float(s.alpha),
-            alpha_end=float(s.alpha if s.alpha_end is None else s.alpha_end),
-            visit_power=float(s.visit_power),
-            epsilon=float(s.epsilon),
-            epsilon_end=float(s.epsilon if s.epsilon_end is None else s.epsilon_end),
-            schedule=float(s.schedule),
-            slack=float(s.slack),
-            follow=s.bootstrap == "lexicographic",
-            random_ties=s.ties == "random",
-            bootstrap_on_truncation=s.bootstrap_on_truncation,
-            sub_waits=s.sub_waits,
-            backward_replay=s.backward_replay,
-        )
-        Q = np.full((rows + 1, K, U), float(s.initial))
-        Q[rows] = 0.0
-        self._memory = _Memory(
-            Q=Q,
-            visits=np.zeros((rows + 1, U) if s.visit_power > 0.0 else (1, 1), dtype=np.int64),
-            clock=np.zeros(6, dtype=np.int64),
-            rng=seeded(seed),
-            path=np.zeros(H + 1, dtype=np.int64),
-            rewards=np.zeros(H),
-            taken=np.zeros((2, H), dtype=np.int64),
-            value=np.zeros(K),
-            bar=np.zeros(K),
-        )
-        self._counts: NDArray[np.float64] | None = None
-        start = _draw(self._world.start_cumulative, 0, len(tables.start_state), self._memory.rng)
-        self._memory.clock[STATE] = tables.start_state[start]
-
-    @property
-    def Q(self) -> NDArray[np.float64]:  # noqa: N802 (the paper's name)
-        """The values, `(rows, K, decisions)`, without the end's."""
-        return self._memory.Q[:-1]
-
-    @property
-    def steps(self) -> int:
-        """Primitive steps so far."""
-        return int(self._memory.clock[STEPS])
-
-    @property
-    def decisions_taken(self) -> int:
-        """Decisions so far."""
-        return int(self._memory.clock[DECISIONS])
-
-    def totals(self) -> Totals:
-        """Return sums over the training episodes that have ended since the first call, which begins the counting."""
-        if self._counts is None:
-            self._counts = np.zeros(len(Totals._fields))
-        return Totals(*self._counts.tolist())
-
-    def rates(self) -> dict[str, float]:
-        """Return how much it explores and learns now, by Stable-Baselines3's names."""
-        rule, done = self._rule, min(1.0, self.steps / self._rule.schedule)
-        return {
-            "rollout/exploration_rate": rule.epsilon + done * (rule.epsilon_end - rule.epsilon),
-            "train/learning_rate": rule.alpha + done * (rule.alpha_end - rule.alpha),
-        }
-
-    def advance(self, steps: int) -> None:
-        """Learn for at least that many more primitive steps, to the end of the decision then under way."""
-        _learn(self._world, self._rule, self._weights, self._memory, self._counts, self.steps + steps)
-
-    def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
-        """Return task return, length, queries, base queries and steps in each decision, `(episodes, 4 + U)`.
-
-        Where all of them would be the same, it is one.
-        """
-        return _evaluate(
-            self._world, self._memory.Q, self._weights, self._rule.slack, self._enough(episodes), seeded(seed)
-        )
-
-    def _enough(self, episodes: int) -> int:
-        return 1 if self._world.deterministic and len(self._world.start_state) == 1 else episodes
-
-    def play(self, policy: TablePolicy, episodes: int, seed: int, apart: bool = False) -> NDArray[np.float64]:
-        """Return the same of a policy that was kept; `apart` means nothing here, where no policies are compared."""
-        Q = np.zeros((len(self._memory.Q), 1, self._memory.Q.shape[2]))
-        Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
-        return _evaluate(self._world, Q, ((1.0, 0.0),), 0.0, self._enough(episodes), seeded(seed))
-
-    @property
-    def trade_offs(self) -> None:
-        """None: there is but one policy."""
-        return None
-
-    def policy(self, z: float | None = None) -> TablePolicy:
-        """Return the greedy policy as it is now; there is but one."""
-        table = _greedy_table(self.Q, self._weights, self._rule.slack).astype(np.int16)
-        first = np.unique(self.tables.rows, return_index=True)[1]
-        return TablePolicy([observation_key(self.tables.observations[s]) for s in first], table)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that is needed to go on later, to the same bits."""
-        return {name: np.array(array) for name, array in self._memory._asdict().items()}
-
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `arrays` returned."""
-        for name, array in self._memory._asdict().items():
-            if name not in arrays or arrays[name].shape != array.shape:
-                raise FileFormatError(f"the saved learner does not fit: {name} is missing or of another shape")
-            array[...] = arrays[name]
-
-
-def _cumulative(probability: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the running sums of each action's outcomes; the last one is exactly 1."""
-    total = np.concatenate([[0.0], np.cumsum(probability)])
-    counts = np.diff(offsets)
-    cumulative: NDArray[np.float64] = total[1:] - np.repeat(total[offsets[:-1]], counts)
-    cumulative[offsets[1:] - 1] = 1.0
-    return cumulative
-
-
 @compiled
-def _learn(
-    world: _World, rule: _Rule, weights: Weights, memory: _Memory, counts: NDArray[np.float64] | None, until: int
+def learn(
+    world: World,
+    rule: Rule,
+    weights: Weights,
+    memory: Memory,
+    counts: NDArray[np.float64] | None,
+    until_steps: int,
+    until_decisions: int,
 ) -> None:
-    """Algorithm 1 until that many primitive steps; the comments are its lines.
+    """Algorithm 1 until that many primitive steps or decisions in all; the comments are its lines.
 
     Without `counts` it is compiled without the counting, which would cost some percent.
     """
-    # Arrays that are passed on one by one cost nothing; inside a tuple each call would count references to all of them.
-    Q, visits, clock, rng, path, rewards, taken, value, bar = memory
-    next_state, reward, offsets, cumulative = world.next_state, world.reward, world.offsets, world.cumulative
-    rows, durations, actions = world.rows, world.durations, world.actions
-    n_actions, H, U, end = world.n_actions, world.horizon, len(durations), len(rows) - 1
+    clock, rng, path, rewards, taken = memory.clock, memory.rng, memory.path, memory.rewards, memory.taken
+    Q, H, U, end = memory.Q, world.horizon, len(world.durations), len(world.rows) - 1
     steps, decisions, s, t, n = clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN]
     alpha, epsilon = rule.alpha, rule.epsilon
     moving = rule.alpha != rule.alpha_end or rule.epsilon != rule.epsilon_end
-    greedy = _look(Q, weights, rows[s], rule.slack, rule.follow, value, bar)
-    while steps < until:
+    greedy = lex_row(Q, weights, world.rows[s], rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
+    while steps < until_steps and decisions < until_decisions:
         if moving:
-            progress = min(1.0, steps / rule.schedule)
+            progress = min(1.0, (decisions if rule.timestep == 1 else steps) / rule.schedule)
             alpha = rule.alpha + progress * (rule.alpha_end - rule.alpha)
             epsilon = rule.epsilon + progress * (rule.epsilon_end - rule.epsilon)
         # u ← Lex-Argmax(s, Q0, Q1, σ) with probability 1 - ε, else uniform over A ∪ W
         if random_float(rng) < epsilon:
             u = random_below(rng, U)
-        elif rule.random_ties:
-            u = _random_tie(Q, rows[s], greedy, bar, rng)
+        elif rule.ties == 1:
+            u = random_tie(Q, world.rows[s], greedy, memory.bar, rng)
         else:
             u = greedy
-        # s', r ← step(u), or as many times step(wait) as the wait asks for; the end and the horizon cut it
+        # s', r ← step(u), or as many times step(wait) as the wait requests; the end and the horizon cut it short
         taken[0, n], taken[1, n], path[t] = u, t, s
-        begun, last = t, min(t + durations[u], H)
+        begun, last = t, min(t + world.durations[u], H)
         while t < last and s != end:
-            outcome = s * n_actions + actions[u]
+            outcome = s * world.n_actions + world.actions[u]
             if not world.deterministic:
-                outcome = _draw(cumulative, offsets[outcome], offsets[outcome + 1], rng)
-            s = next_state[outcome]
-            rewards[t] = reward[outcome]
+                outcome = draw(world.cumulative, world.offsets[outcome], world.offsets[outcome + 1], rng)
+            s = world.next_state[outcome]
+            rewards[t] = world.reward[outcome]
             t += 1
             path[t] = s
         # update Q0[s, u], then Q1[s, u]
-        if rule.sub_waits and actions[u] == rule.wait:
-            _learn_sub_waits(
-                Q, visits, weights, rows, durations, actions, path, rewards, value, bar, rule, u, begun, t, alpha
-            )
-        greedy = _update(Q, visits, weights, rows, path, rewards, value, bar, rule, u, begun, t, alpha)
+        if rule.intra_option and world.actions[u] == rule.wait:
+            learn_intra_option(world, rule, weights, memory, u, begun, t, alpha)
+        greedy = update(world, rule, weights, memory, u, begun, t, alpha)
         # s ← s', t ← t + elapsed
         steps += t - begun
         decisions += 1
         n += 1
         if s == end or t >= H:
             if counts is not None:
-                _count_episode(counts, taken[:, :n], rewards[:t], actions, rule.wait)
+                count_episode(counts, taken[:, :n], rewards[:t], world.actions, rule.wait)
             if rule.backward_replay:
-                _replay(
-                    Q,
-                    visits,
-                    weights,
-                    rows,
-                    durations,
-                    actions,
-                    path,
-                    rewards,
-                    value,
-                    bar,
-                    rule,
-                    taken[:, :n],
-                    t,
-                    alpha,
-                )
-            s, t, n = world.start_state[_draw(world.start_cumulative, 0, len(world.start_state), rng)], 0, 0
+                replay_backwards(world, rule, weights, memory, n, t, alpha)
+            s, t, n = world.start_state[draw(world.start_cumulative, 0, len(world.start_state), rng)], 0, 0
             clock[EPISODES] += 1
-            greedy = _look(Q, weights, rows[s], rule.slack, rule.follow, value, bar)
+            greedy = lex_row(
+                memory.Q, weights, world.rows[s], rule.slack, rule.bootstrap == 1, memory.value, memory.bar
+            )
     clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN] = steps, decisions, s, t, n
 
 
 @compiled_fast
-def _count_episode(
+def count_episode(
     counts: NDArray[np.float64],
     taken: NDArray[np.int64],
     rewards: NDArray[np.float64],
@@ -370,101 +190,59 @@ def _count_episode(
 
 
 @inlined
-def _update(
-    Q: NDArray[np.float64],
-    visits: NDArray[np.int64],
-    weights: Weights,
-    rows: NDArray[np.int64],
-    path: NDArray[np.int64],
-    rewards: NDArray[np.float64],
-    value: NDArray[np.float64],
-    bar: NDArray[np.float64],
-    rule: _Rule,
-    u: int,
-    t: int,
-    until: int,
-    alpha: float,
-) -> int:
+def update(world: World, rule: Rule, weights: Weights, memory: Memory, u: int, t: int, until: int, alpha: float) -> int:
     """Update Q by decision `u`, which lasted from time `t` to `until`; return what is greedy then."""
-    s, s_after = rows[path[t]], rows[path[until]]
+    Q = memory.Q
+    s, s_after = world.rows[memory.path[t]], world.rows[memory.path[until]]
     G, discount = 0.0, 1.0
     for i in range(t, until):
-        G += discount * rewards[i]
+        G += discount * memory.rewards[i]
         discount *= rule.gamma
     if until == rule.horizon and not rule.bootstrap_on_truncation:
         discount = 0.0
     if rule.visit_power > 0.0:
-        visits[s, u] += 1
-        alpha /= visits[s, u] ** rule.visit_power
+        memory.visits[s, u] += 1
+        alpha /= memory.visits[s, u] ** rule.visit_power
     greedy = 0
     for k in range(len(weights) + 1):
         if k == 0 or s == s_after:  # where s' = s, the row has just been written
-            greedy = _look(Q, weights, s_after, rule.slack, rule.follow, value, bar)
+            greedy = lex_row(Q, weights, s_after, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
         if k < len(weights):
-            target = weights[k][0] * G - weights[k][1] + discount * value[k]
+            target = weights[k][0] * G - weights[k][1] + discount * memory.value[k]
             Q[s, k, u] = (1.0 - alpha) * Q[s, k, u] + alpha * target
     return greedy
 
 
-@compiled
-def _learn_sub_waits(
-    Q: NDArray[np.float64],
-    visits: NDArray[np.int64],
-    weights: Weights,
-    rows: NDArray[np.int64],
-    durations: NDArray[np.int64],
-    actions: NDArray[np.int64],
-    path: NDArray[np.int64],
-    rewards: NDArray[np.float64],
-    value: NDArray[np.float64],
-    bar: NDArray[np.float64],
-    rule: _Rule,
-    u: int,
-    t: int,
-    until: int,
-    alpha: float,
+@inlined
+def learn_intra_option(
+    world: World, rule: Rule, weights: Weights, memory: Memory, u: int, t: int, until: int, alpha: float
 ) -> None:
     """Learn from every shorter wait inside the wait `u`, which lasted from time `t` to `until`, last ones first."""
     # Which ones are inside is a matter of the plan, not of how it went: to count those that the episode's end cut
     # only when it did come (or only when it did not) would favour one outcome of a random world over the others.
-    planned = min(t + durations[u], rule.horizon)
+    planned = min(t + world.durations[u], rule.horizon)
     for i in range(until - 1, t - 1, -1):
-        for v in range(len(durations)):
-            j = i + durations[v]
-            if actions[v] == rule.wait and j <= planned and not (i == t and v == u):
-                _update(Q, visits, weights, rows, path, rewards, value, bar, rule, v, i, min(j, until), alpha)
+        for v in range(len(world.durations)):
+            j = i + world.durations[v]
+            if world.actions[v] == rule.wait and j <= planned and not (i == t and v == u):
+                update(world, rule, weights, memory, v, i, min(j, until), alpha)
 
 
-@compiled
-def _replay(
-    Q: NDArray[np.float64],
-    visits: NDArray[np.int64],
-    weights: Weights,
-    rows: NDArray[np.int64],
-    durations: NDArray[np.int64],
-    actions: NDArray[np.int64],
-    path: NDArray[np.int64],
-    rewards: NDArray[np.float64],
-    value: NDArray[np.float64],
-    bar: NDArray[np.float64],
-    rule: _Rule,
-    taken: NDArray[np.int64],
-    until: int,
-    alpha: float,
+@inlined
+def replay_backwards(
+    world: World, rule: Rule, weights: Weights, memory: Memory, decisions: int, until: int, alpha: float
 ) -> None:
     """Learn from the episode's decisions once more, last one first."""
-    for n in range(taken.shape[1] - 1, -1, -1):
-        u, t = taken[0, n], taken[1, n]
-        if rule.sub_waits and actions[u] == rule.wait:
-            _learn_sub_waits(
-                Q, visits, weights, rows, durations, actions, path, rewards, value, bar, rule, u, t, until, alpha
-            )
-        _update(Q, visits, weights, rows, path, rewards, value, bar, rule, u, t, until, alpha)
+    for n in range(decisions - 1, -1, -1):
+        u, t = memory.taken[0, n], memory.taken[1, n]
+        if rule.intra_option and world.actions[u] == rule.wait:
+            learn_intra_option(world, rule, weights, memory, u, t, until, alpha)
+        update(world, rule, weights, memory, u, t, until, alpha)
         until = t
 
 
 @inlined
-def _look(
+def lex_row(
     Q: NDArray[np.float64],
     weights: Weights,
     row: int,
@@ -474,7 +252,8 @@ def _look(
     bar: NDArray[np.float64],
 ) -> int:
     """Lex-Argmax of one row, ties to the lowest index; `value[k]` becomes what the row is worth to objective k."""
-    # Selections instead of branches: which decision is best is what a processor cannot predict.
+    # With one objective selections are faster than branches, for which decision is best cannot be predicted; with more
+    # than one a branch is. A store inside it keeps the compiler from making a selection of it again.
     K, U = len(weights), Q.shape[2]
     choice = 0
     best = -np.inf
@@ -490,9 +269,10 @@ def _look(
             better = (Q[row, k, u] > best) & (Q[row, k - 1, u] >= bar[k - 1])
             for m in range(k - 1):
                 better &= Q[row, m, u] >= bar[m]
-            best = Q[row, k, u] if better else best
-            choice = u if better else choice
-        value[k] = best
+            if better:
+                best = Q[row, k, u]
+                value[k] = best
+                choice = u
     if follow:
         for k in range(K - 1):
             value[k] = Q[row, k, choice]
@@ -500,9 +280,7 @@ def _look(
 
 
 @compiled
-def _random_tie(
-    Q: NDArray[np.float64], row: int, choice: int, bar: NDArray[np.float64], rng: NDArray[np.uint64]
-) -> int:
+def random_tie(Q: NDArray[np.float64], row: int, choice: int, bar: NDArray[np.float64], rng: NDArray[np.uint64]) -> int:
     """Return any decision that is as good as `choice`, each with the same probability."""
     last = Q.shape[1] - 1
     found = 0
@@ -518,7 +296,7 @@ def _random_tie(
 
 
 @inlined
-def _draw(cumulative: NDArray[np.float64], first: int, last: int, rng: NDArray[np.uint64]) -> int:
+def draw(cumulative: NDArray[np.float64], first: int, last: int, rng: NDArray[np.uint64]) -> int:
     """Return an index in `first..last-1`, drawn by running sums of probabilities."""
     if last - first == 1:
         return first
@@ -529,24 +307,24 @@ def _draw(cumulative: NDArray[np.float64], first: int, last: int, rng: NDArray[n
 
 
 @compiled
-def _evaluate(
-    world: _World, Q: NDArray[np.float64], weights: Weights, slack: float, episodes: int, rng: NDArray[np.uint64]
+def evaluate(
+    world: World, Q: NDArray[np.float64], weights: Weights, slack: float, episodes: int, rng: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
     """Return task return, length, queries, base queries, steps in each decision, `(episodes, 4 + U)`."""
     end = len(world.rows) - 1
     value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
     results = np.zeros((episodes, 4 + Q.shape[2]))
     for n in range(episodes):
-        s = world.start_state[_draw(world.start_cumulative, 0, len(world.start_state), rng)]
+        s = world.start_state[draw(world.start_cumulative, 0, len(world.start_state), rng)]
         t = 0
         while t < world.horizon and s != end:
-            u = _look(Q, weights, world.rows[s], slack, False, value, bar)
+            u = lex_row(Q, weights, world.rows[s], slack, False, value, bar)
             results[n, 2] += 1
             results[n, 3] += u == world.base
             last = min(t + world.durations[u], world.horizon)
             while t < last and s != end:
                 row = s * world.n_actions + world.actions[u]
-                outcome = _draw(world.cumulative, world.offsets[row], world.offsets[row + 1], rng)
+                outcome = draw(world.cumulative, world.offsets[row], world.offsets[row + 1], rng)
                 s = world.next_state[outcome]
                 results[n, 0] += world.reward[outcome]
                 results[n, 4 + u] += 1
@@ -556,10 +334,10 @@ def _evaluate(
 
 
 @compiled
-def _greedy_table(Q: NDArray[np.float64], weights: Weights, slack: float) -> NDArray[np.int64]:
+def greedy_table(Q: NDArray[np.float64], weights: Weights, slack: float) -> NDArray[np.int64]:
     """Return the greedy decision of every row."""
     value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
     table = np.empty(len(Q), dtype=np.int64)
     for row in range(len(Q)):
-        table[row] = _look(Q, weights, row, slack, False, value, bar)
+        table[row] = lex_row(Q, weights, row, slack, False, value, bar)
     return table

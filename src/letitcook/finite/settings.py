@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from letitcook.core.presets import PresetContext
 from letitcook.errors import SettingError
 
 
 @dataclass(frozen=True)
 class QSettings:
-    """Every setting of the tabular learner; the defaults are the paper's."""
+    """Every setting of the tabular learner; the defaults are the paper's.
+
+    >>> QSettings(alpha=0.5).alpha
+    0.5
+    """
+
+    RENAMED: ClassVar[dict[str, str]] = {"sub_waits": "intra_option"}
+    """Names that settings had in version 0.1."""
 
     gamma: float = 1.0
     """Discount per primitive step."""
+    timestep: Literal["step", "decision"] = "step"
+    """What a timestep is, in which `schedule` and the evaluations count: a primitive step, or a decision."""
     alpha: float = 0.1
     """Step size at the beginning."""
     alpha_end: float | None = None
-    """Step size after `schedule` primitive steps, reached linearly; None keeps `alpha`."""
+    """Step size after `schedule` timesteps, reached linearly; None keeps `alpha`."""
     visit_power: float = 0.0
     """ω: where above 0, the step size is `alpha / visits^ω` of each state and decision (0.5 < ω ≤ 1 converges)."""
     epsilon: float = 0.05
     """Probability of a random decision at the beginning."""
     epsilon_end: float | None = None
-    """Probability of a random decision after `schedule` primitive steps, reached linearly; None keeps `epsilon`."""
+    """Probability of a random decision after `schedule` timesteps, reached linearly; None keeps `epsilon`."""
     schedule: int = 1_000_000
-    """Primitive steps over which `alpha` and `epsilon` move to their ends."""
+    """Timesteps over which `alpha` and `epsilon` move to their ends."""
     slack: float = 0.001
     """σ: how far from the best a decision may be in one objective and still be judged by the next."""
     initial: float = 0.0
@@ -37,8 +47,8 @@ class QSettings:
     ties: Literal["first", "random"] = "first"
     """Among equally good decisions take the lowest index, or any one while learning (a policy takes the lowest)."""
     bootstrap_on_truncation: bool = True
-    """Whether the value of the state at the horizon counts (the episode was cut), or is 0 (it ended)."""
-    sub_waits: bool = False
+    """Whether the value of the state at the horizon counts (the episode was truncated), or is 0 (it ended)."""
+    intra_option: bool = False
     """Learn from every shorter wait inside an executed wait."""
     backward_replay: bool = False
     """Learn from each episode once more from its end to its beginning."""
@@ -54,29 +64,34 @@ class QSettings:
             "schedule": self.schedule >= 1,
             "slack": self.slack >= 0.0,
             "initial": bool(np.isfinite(self.initial)),
-            "bootstrap": self.bootstrap in ("max", "lexicographic"),
-            "ties": self.ties in ("first", "random"),
+            **{name: getattr(self, name) in choices for name, choices in CHOICES.items()},
         }
         for name, fine in checks.items():
             if not fine:
                 raise SettingError(f"{name} = {getattr(self, name)!r} is not allowed; see letitcook.QSettings")
 
 
+CHOICES = {
+    "timestep": ("step", "decision"),
+    "bootstrap": ("max", "lexicographic"),
+    "ties": ("first", "random"),
+}
+"""Settings that are one of a few names."""
 PAPER = QSettings(bootstrap="lexicographic")
 """The paper's table of LQ-learning hyperparameters, with what it leaves open chosen to be nearest to its results."""
-EXACT = QSettings(alpha=1.0, sub_waits=True, backward_replay=True)
+EXACT = QSettings(alpha=1.0, intra_option=True, backward_replay=True)
 """Beyond the paper: deterministic transitions need no averaging, and every episode is used to the full."""
-EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, sub_waits=True, backward_replay=True)
+EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, intra_option=True, backward_replay=True)
 """The same for random transitions, which must be averaged."""
 
 
-def _paper(deterministic: bool, gamma: float) -> QSettings:
-    return replace(PAPER, gamma=gamma)
+def _paper(context: PresetContext) -> QSettings:
+    return replace(PAPER, gamma=context.gamma)
 
 
-def _exact(deterministic: bool, gamma: float) -> QSettings:
-    return replace(EXACT if deterministic else EXACT_RANDOM, gamma=gamma)
+def _exact(context: PresetContext) -> QSettings:
+    return replace(EXACT if context.deterministic else EXACT_RANDOM, gamma=context.gamma)
 
 
 PRESETS = {"paper": _paper, "exact": _exact, "best": _exact}
-"""Settings by name, given whether transitions are deterministic and the discount."""
+"""Settings by name, as functions of what they may depend on."""

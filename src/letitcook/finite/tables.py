@@ -31,9 +31,10 @@ from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 from numpy.typing import NDArray
 
+from letitcook.adapters.actions import checked_action
 from letitcook.errors import FinitenessError, NotFiniteError
-from letitcook.waiting import WaitingEnv
-from letitcook.wrapping import BasePolicyEnv, checked_action
+from letitcook.wrappers.base_policy import BasePolicyEnv
+from letitcook.wrappers.waiting import WaitingEnv
 
 Outcome = tuple[float, Hashable, float, bool]
 """Probability, next state, reward, terminated."""
@@ -135,7 +136,7 @@ def enumerate_env(env: gym.Env[Any, Any], limit: int = STATE_LIMIT) -> Tables:
 
 
 def can_be_enumerated(env: gym.Env[Any, Any]) -> bool:
-    """Say whether an environment offers one of the three ways; it may still turn out too large.
+    """Return whether an environment offers one of the three ways; it may still turn out too large.
 
     >>> can_be_enumerated(gym.make("FrozenLake-v1")), can_be_enumerated(gym.make("CartPole-v1"))
     (True, False)

@@ -11,9 +11,9 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from letitcook.envs import task_named
 from letitcook.report.compare import Comparison, comparison_frame
-from letitcook.report.verdicts import VERDICTS, at_optimum, near, verdict
+from letitcook.report.verdicts import VERDICTS
+from letitcook.tasks import task_named
 
 MODES = {"scratch": "from scratch", "wrap": "around the base policy"}
 MEASURES = ("length", "queries")
@@ -45,14 +45,14 @@ def number(value: float, spread: float = 1.0) -> str:
 
 def summary(comparisons: Sequence[Comparison]) -> str:
     """Return the tiles, the bar of verdicts and the list of rows that differ."""
-    counts = Counter(verdict(c) for c in comparisons)
+    counts = Counter(c.verdict for c in comparisons)
     known = len(comparisons) - counts["new"]
     finite = [c for c in comparisons if c.exact is not None]
-    best = sum(at_optimum(c) for c in finite)
+    best = sum(c.at_optimum for c in finite)
     tiles = [
         _tile(
             f"{counts['same']} <small>of {known}</small>",
-            "rows as in the paper: length and queries both within one step (query) or 2 % of its means",
+            "rows as in the paper: Welch's t-test tells neither length nor queries apart, at a level of 5 %",
         ),
         _tile(
             f"{best} <small>of {len(finite)}</small>",
@@ -94,18 +94,18 @@ def _bar(counts: Mapping[str, int]) -> str:
 
 def widths(comparisons: Sequence[Comparison]) -> str:
     """Return the widths of the bar's parts as a style sheet: the page's policy allows no styles on elements."""
-    counts = Counter(verdict(c) for c in comparisons)
+    counts = Counter(c.verdict for c in comparisons)
     return "".join(f".grow-{n}{{flex:{n} 1 0}}" for n in sorted(set(counts.values())))
 
 
 def _differing(comparisons: Sequence[Comparison]) -> str:
-    rows = [c for c in comparisons if verdict(c) not in ("same", "new")]
+    rows = [c for c in comparisons if c.verdict not in ("same", "new")]
     if not rows:
         return '<p class="prose">No row differs from the paper.</p>'
     order = list(VERDICTS)
     items = "".join(
-        f'<li><a href="#{escape(c.row.id)}">{escape(c.row.id)}</a>{_sign(verdict(c))}<span>{_why(c)}</span></li>'
-        for c in sorted(rows, key=lambda c: -order.index(verdict(c)))
+        f'<li><a href="#{escape(c.row.id)}">{escape(c.row.id)}</a>{_sign(c.verdict)}<span>{_why(c)}</span></li>'
+        for c in sorted(rows, key=lambda c: -order.index(c.verdict))
     )
     return (
         f"<details><summary>The {len(rows)} rows that differ <small>ours, the paper's, and why</small></summary>"
@@ -120,13 +120,9 @@ def _why(c: Comparison) -> str:
         f"{number(c.length)} / {number(c.queries)}, paper {number(c.paper.length)} / {number(c.paper.queries)} "
         "steps / queries"
     )
-    if c.exact is not None and c.exact.queries is None:
-        text += "; at λ = 0 any number of queries is optimal"
-    elif at_optimum(c):
-        text += "; ours is the exact optimum"
-    elif c.exact is not None:
-        text += f"; exact {number(c.exact.length)} / {number(c.exact.queries or 0.0)}"
-    return text
+    if c.exact is not None and c.exact.queries is not None:
+        text += f", exact {number(c.exact.length)} / {number(c.exact.queries)}"
+    return f"{text}: {escape(c.reason)}"
 
 
 def _sign(name: str) -> str:
@@ -170,12 +166,13 @@ def _heading(name: str, kind: str = "") -> str:
 
 
 def _row(c: Comparison, record: Mapping[str, Any]) -> str:
-    name = verdict(c)
-    star = ' <span class="star" title="every seed at the exact optimum">★</span>' if at_optimum(c) else ""
+    name = c.verdict
+    star = ' <span class="star" title="every seed at the exact optimum">★</span>' if c.at_optimum else ""
     cells = "".join(_measured(c, record, measure) for measure in MEASURES)
+    seeds = _value(record, "seeds") + _held(record, "paper_seeds")
     return (
         f'<tr id="{escape(c.row.id)}" data-row="{escape(c.row.id)}" data-verdict="{name}">'
-        f'<th scope="row">{escape(label_of(c))}{star}</th><td>{_value(record, "seeds")}</td>{cells}'
+        f'<th scope="row">{escape(label_of(c))}{star}</th><td>{seeds}</td>{cells}'
         f'<td class="edge">{_probability(record["as_good_as_paper"])}</td>'
         f'<td class="words">{_sign(name)}</td></tr>'
     )
@@ -186,7 +183,9 @@ def _measured(c: Comparison, record: Mapping[str, Any], measure: str) -> str:
     ours = _mean(record, measure) + _interval(record, measure)
     exact = _value(record, f"exact_{measure}", none="any" if c.exact else "–")
     paper = _mean(record, f"paper_{measure}")
-    return f'<td class="ours edge">{ours}</td><td>{paper}</td><td>{_difference(c, measure)}</td><td>{exact}</td>'
+    beside = "".join(_held(record, f"{measure}_{name}") for name in ("difference_low", "difference_high", "p"))
+    change = _difference(c, measure) + beside
+    return f'<td class="ours edge">{ours}</td><td>{paper}</td><td>{change}</td><td>{exact}</td>'
 
 
 def _interval(record: Mapping[str, Any], measure: str) -> str:
@@ -212,6 +211,11 @@ def _value(record: Mapping[str, Any], column: str, none: str = "–", spread: fl
     return f'<span data-col="{column}" data-value="{_full(value)}">{read}</span>'
 
 
+def _held(record: Mapping[str, Any], column: str) -> str:
+    """Return a number that is not read, but there in full."""
+    return f'<span data-col="{column}" data-value="{_full(record[column])}"></span>'
+
+
 def _probability(value: float | None) -> str:
     read = "–" if value is None else f"{value:.2f}"
     return f'<span data-col="as_good_as_paper" data-value="{_full(value)}">{read}</span>'
@@ -222,16 +226,16 @@ def _full(value: Any) -> str:
 
 
 def _difference(c: Comparison, measure: str) -> str:
-    """Return ours minus the paper's, with a sign that says which is better where they are not near."""
-    if c.paper is None:
+    """Return ours minus the paper's, with a sign that says which is better where the two are told apart."""
+    found = c.length_difference if measure == "length" else c.queries_difference
+    if found is None:
         return '<span class="dim">–</span>'
-    ours, paper = (c.length, c.paper.length) if measure == "length" else (c.queries, c.paper.queries)
-    if near(ours, paper):
-        return f'<span class="d-zero">{_signed(ours - paper)}</span>'
+    interval = f'title="95% interval {_signed(found.low)} to {_signed(found.high)}, p = {found.p:.2g}"'
+    if not found.told_apart:
+        return f'<span class="d-zero" {interval}>{_signed(found.mean)}</span>'
     wanted = task_named(c.row.task).return_per_step if measure == "length" else -1.0
-    good = (ours - paper) * wanted > 0.0
-    sign, name = ("▲", "better") if good else ("▼", "worse")
-    return f'<span class="d-{name}">{sign}<span class="sr">{name}</span> {_signed(ours - paper)}</span>'
+    sign, name = ("▲", "better") if found.mean * wanted > 0.0 else ("▼", "worse")
+    return f'<span class="d-{name}" {interval}>{sign}<span class="sr">{name}</span> {_signed(found.mean)}</span>'
 
 
 def _signed(value: float) -> str:

@@ -12,14 +12,14 @@ from string import Template
 from typing import Any
 
 import letitcook
-from letitcook import files
-from letitcook.envs import task_named
+from letitcook.experiments.jobs import world_of
 from letitcook.experiments.results import Results
-from letitcook.experiments.work import world_of
 from letitcook.finite.front import front_tables
 from letitcook.report import markup
 from letitcook.report.compare import Comparison
-from letitcook.report.episodes import NamedTrace, episodes_of, scene
+from letitcook.report.traces import NamedTrace, episodes_of, scene
+from letitcook.storage import folders
+from letitcook.tasks import task_named
 
 SCRIPTS = ("scenes.js", "player.js", "plane.js", "page.js")
 STYLES = ("page.css", "scenes.css")
@@ -42,7 +42,7 @@ def write_page(results: Results, comparisons: Sequence[Comparison], figures: Map
     `figures` are SVG texts by name. The page opens from disk and loads nothing from anywhere.
     """
     path = out / "report.html"
-    files.write_file(path, page(results, comparisons, figures, episodes_of(results)).encode())
+    folders.write_file(path, page(results, comparisons, figures, episodes_of(results)).encode())
     return path
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from letitcook.envs import task_named
+from letitcook.core.objective import lex_argmax
 from letitcook.errors import SettingError
 from letitcook.experiments.suites import PaperRow
-from letitcook.lexicographic import lex_argmax
+from letitcook.tasks import task_named
 
 RESAMPLES = 9_999
 SWEEP = (0.0, 0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 15.0)

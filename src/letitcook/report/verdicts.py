@@ -1,24 +1,34 @@
-"""How a row of ours stands beside the paper's, in one word.
+"""How a row of ours stands beside the paper's, in one word, and why.
 
-Two numbers are *near* if they differ by at most one step (query) or 2 % of the paper's, whichever is more. A row is
+Each of the two numbers, length and queries, is compared by Welch's two-sample t-test (Welch 1947), from the means,
+standard deviations and numbers of seeds of both. A row is
 
-- `same` if length and queries are both near the paper's;
-- `overlap` if they are not, but mean ± one standard deviation of both overlaps with the paper's in both numbers;
-- `better` or `worse` by what the row itself optimises: task return and then queries (lexicographic), task return - λ
-  queries (scalar), task return (vanilla);
-- `other` if by that it is as good: another trade-off of the same value, as everything is in queries at λ = 0.
+- `same` if neither test tells the two apart, at a level of 5 % for both together (2.5 % for each, Bonferroni);
+- `better` or `worse` by what the row itself optimises, tested at the same level: task return and then queries
+  (lexicographic), task return - λ queries (scalar), task return (vanilla);
+- `other` if by that neither is better: another trade-off of the same value, as everything is in queries at λ = 0.
 
-Nothing in this depends on how many seeds were run: fewer seeds never make it easier to be the same.
+Few seeds make a test weak, so each comparison also has the 95 % intervals of the differences: `same` with a wide
+interval means that not more is known. Seeds that are all equal have no spread; then the numbers themselves are
+compared, to the last digit of the paper's tables.
 """
 
 from __future__ import annotations
 
-from letitcook.envs import task_named
-from letitcook.report.compare import Comparison
+import math
+from typing import NamedTuple
 
+from letitcook.report.statistics import PRECISION
+from letitcook.tasks import task_named
+
+LEVEL = 0.05
+"""Probability of telling apart, in either number, what is the same."""
 VERDICTS = {
-    "same": ("=", "as in the paper", "length and queries are both within one step or 2 % of the paper's"),
-    "overlap": ("≈", "spreads overlap", "means differ, but mean ± one standard deviation overlaps in both numbers"),
+    "same": (
+        "=",
+        "as in the paper",
+        "neither length nor queries can be told apart from the paper's, at a level of 5 %",
+    ),
     "better": ("▲", "ours is better", "by what the row itself optimises"),
     "other": ("◆", "other trade-off", "length or queries differ, and by what the row optimises neither is better"),
     "worse": ("▼", "ours is worse", "by what the row itself optimises"),
@@ -27,53 +37,81 @@ VERDICTS = {
 """Sign, words and explanation of each verdict; the sign carries what the colour does."""
 
 
-def near(ours: float, paper: float) -> bool:
-    """Say whether a number is within one step or 2 % of the paper's.
+class Sample(NamedTuple):
+    """Numbers of several seeds: their mean, standard deviation (n - 1) and how many."""
 
-    >>> near(33.0, 33.9), near(33.0, 34.5), near(197.0, 200.0)
-    (True, False, True)
+    mean: float
+    sd: float
+    n: int
+
+
+class Difference(NamedTuple):
+    """Ours minus the paper's: the difference of the means, its 95 % interval, and the p-value of no difference."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the two differ at half of the level, that of one of two tests."""
+        return self.p < LEVEL / 2
+
+
+def difference(ours: Sample, paper: Sample) -> Difference:
+    """Compare two means by Welch's t-test; a single seed is given the other's standard deviation.
+
+    >>> difference(Sample(31.0, 2.1, 10), Sample(33.8, 1.687, 10)).told_apart
+    True
+    >>> paper = Sample(33.0, 0.0, 10)
+    >>> difference(Sample(33.0, 0.0, 10), paper).p, difference(Sample(36.0, 0.0, 3), paper).p
+    (1.0, 0.0)
     """
-    return abs(ours - paper) <= max(1.0, 0.02 * abs(paper))
+    from scipy import stats  # it takes long to load, and most commands do without
+
+    mean = ours.mean - paper.mean
+    parts = [(sd**2 / n, n - 1) for sd, n in _spreads(ours, paper) if sd > 0.0]
+    variance = sum(part for part, _ in parts)
+    if variance == 0.0 or abs(mean) <= PRECISION:
+        width = math.sqrt(variance)
+        return Difference(mean, mean - width, mean + width, 1.0 if abs(mean) <= PRECISION else 0.0)
+    freedom = variance**2 / sum(part**2 / df for part, df in parts)
+    width = float(stats.t.ppf(0.975, freedom)) * math.sqrt(variance)
+    p = 2.0 * float(stats.t.sf(abs(mean) / math.sqrt(variance), freedom))
+    return Difference(mean, mean - width, mean + width, p)
 
 
-def verdict(c: Comparison) -> str:
-    """Return the verdict on a row, a key of `VERDICTS`."""
-    paper = c.paper
-    if paper is None:
-        return "new"
-    if near(c.length, paper.length) and near(c.queries, paper.queries):
+def _spreads(a: Sample, b: Sample) -> list[tuple[float, int]]:
+    """Return the standard deviation and the seeds of both; of a single seed that of the other, with its freedom."""
+    if a.n > 1 and b.n > 1:
+        return [(a.sd, a.n), (b.sd, b.n)]
+    known = a if a.n > 1 else b
+    return [(known.sd * math.sqrt(1.0 + known.n), known.n)] if known.n > 1 else []
+
+
+def verdict_of(length: Difference, queries: Difference, optimised: tuple[tuple[Difference, float], ...]) -> str:
+    """Return `same`, `better`, `worse` or `other`.
+
+    `optimised` are the differences in what the row optimises, the most important first, and which sign is better.
+
+    >>> none, fewer = Difference(0.0, 0.0, 0.0, 1.0), Difference(-4.0, -5.0, -3.0, 0.0)
+    >>> verdict_of(none, fewer, ((none, -1.0), (fewer, -1.0))), verdict_of(none, fewer, ((none, -1.0),))
+    ('better', 'other')
+    """
+    if not (length.told_apart or queries.told_apart):
         return "same"
-    if _overlap(c.length, c.length_sd, paper.length, paper.length_sd) and _overlap(
-        c.queries, c.queries_sd, paper.queries, paper.queries_sd
-    ):
-        return "overlap"
-    ours = values(c.row.method, c.row.lam, c.row.task, c.length, c.queries)
-    theirs = values(c.row.method, c.row.lam, c.row.task, paper.length, paper.queries)
-    for mine, other in zip(ours, theirs, strict=True):
-        if not near(mine, other):
-            return "better" if mine > other else "worse"
+    for found, sign in optimised:
+        if found.told_apart:
+            return "better" if sign * found.mean > 0.0 else "worse"
     return "other"
 
 
-def values(method: str, lam: float | None, task: str, length: float, queries: float) -> tuple[float, ...]:
-    """Return what a row optimises, the most important first; more is better.
+def value_of(method: str, lam: float | None, task: str, length: float, queries: float) -> float:
+    """Return what a row optimises first: task return, or task return - λ queries; more is better.
 
-    >>> values("lexicographic", None, "cook", 33.0, 25.0), values("scalar", 0.5, "cook", 33.0, 25.0)
-    ((-33.0, -25.0), (-45.5,))
+    >>> value_of("lexicographic", None, "cook", 33.0, 25.0), value_of("scalar", 0.5, "cook", 33.0, 25.0)
+    (-33.0, -45.5)
     """
     task_return = task_named(task).return_per_step * length
-    if method == "scalar":
-        return (task_return - (lam or 0.0) * queries,)
-    return (task_return, -queries) if method == "lexicographic" else (task_return,)
-
-
-def at_optimum(c: Comparison) -> bool:
-    """Say whether every seed of a row reached the exact optimum."""
-    if c.exact is None or c.length != c.exact.length or c.length_sd != 0.0:
-        return False
-    return c.exact.queries is None or (c.queries == c.exact.queries and c.queries_sd == 0.0)
-
-
-def _overlap(a: float, a_sd: float, b: float, b_sd: float) -> bool:
-    """Say whether mean ± one standard deviation of two numbers overlap, or the numbers are near anyway."""
-    return near(a, b) or abs(a - b) <= a_sd + b_sd
+    return task_return - (lam or 0.0) * queries if method == "scalar" else task_return

@@ -1,7 +1,8 @@
 """Figures of the results: the paper's, and the plane of length and queries with the exact front.
 
 `make_figures` returns them by name, `write_figures` writes each as PDF and PNG, `figure_svg` is for web pages. What the
-results have nothing for is left out. The same results give the same bytes.
+results have nothing for is left out. The same results give the same bytes. `settling_times` is the table of what the
+figure of sample efficiency shows.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from letitcook import files
 from letitcook.experiments.results import Results
-from letitcook.report.figures.curves import learning_curves, pong
+from letitcook.report.figures.curves import learning_curves
 from letitcook.report.figures.durations import wait_durations
+from letitcook.report.figures.efficiency import efficiency, pong, settling_times
+from letitcook.report.figures.episode import episode
 from letitcook.report.figures.methods import methods
 from letitcook.report.figures.plane import plane
+from letitcook.report.figures.rooms import rooms
 from letitcook.report.figures.style import style
+from letitcook.storage import folders
 
-__all__ = ["CAPTIONS", "figure_svg", "make_figures", "write_figures"]
+__all__ = ["CAPTIONS", "figure_svg", "make_figures", "settling_times", "write_figures"]
 
 _ROOT = (
     'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
@@ -33,6 +37,8 @@ _ROOT = (
 _WHERE = {"scratch": "from scratch", "wrap": "wrapped around a base policy"}
 _MEASURES = {"length": "Episode length", "queries": "Queries an episode", "scalar": "Scalarised return"}
 FIGURES: dict[str, Callable[[Results], Figure | None]] = {
+    "episode": episode,
+    "rooms": rooms,
     "wait-durations": wait_durations,
     **{f"methods-{mode}": partial(methods, mode=mode) for mode in _WHERE},
     **{f"plane-{mode}": partial(plane, mode=mode) for mode in _WHERE},
@@ -41,40 +47,59 @@ FIGURES: dict[str, Callable[[Results], Figure | None]] = {
         for mode in _WHERE
         for measure in _MEASURES
     },
+    "efficiency": efficiency,
     "pong-curves": pong,
 }
 CAPTIONS: dict[str, str] = {
+    "episode": (
+        "The end of an exactly optimal episode of Cook: the cook commits to a wait while the soup cooks, does not look "
+        "until it is over, takes the soup and serves it. Below the pictures the decisions, below them the whole "
+        "episode; its part that is shown is marked."
+    ),
+    "rooms": (
+        "The worlds. Green, dashed: the way of the errand that fits into a wait of 15 steps while the coffee brews. "
+        "Kitchen and coffee room are reconstructions."
+    ),
     "wait-durations": (
         "Share of the steps that the best lexicographic policy of each task spends acting and in waits of each "
-        "duration; in the bars the number of steps, above them the episode's length."
+        "duration: the seed with the highest task return, then the fewest queries, mean of its fresh evaluation "
+        "episodes. The numbers are steps, those above the bars the episode's length."
     ),
     **{
         f"methods-{mode}": (
-            f"Length (whole bar) and queries (dark part) of an episode, {where}: means over seeds with one standard "
-            "deviation. The markers are the paper's. The best scalarised λ is the one with the best mean task return, "
-            "then the fewest queries; the paper's is chosen likewise."
+            f"Length (whole bar) and queries (dark part) of an episode, {where}, as parts of the length of vanilla "
+            "from scratch; the numbers are steps and queries. Means over seeds with one standard deviation. The "
+            "markers are the paper's, as parts of its own vanilla's length. The best scalarised λ is the one with the "
+            "best mean task return, then the fewest queries; the paper's is chosen likewise."
         )
         for mode, where in _WHERE.items()
     },
     **{
         f"plane-{mode}": (
-            f"Length against queries, {where}: every λ and the lexicographic result, full markers the means over "
-            "seeds, dots the seeds, hollow markers the paper's. Black is the exact Pareto front: no episode is below "
-            "it, though the mean of different seeds can be."
+            f"Length against queries, {where}: every λ (the numbers) and the lexicographic result, full markers the "
+            "means over seeds, dots the seeds, hollow markers the paper's. On the right what is in the grey frame. "
+            "Black is the exact Pareto front: no episode is below it, though the mean of different seeds can be."
         )
         for mode, where in _WHERE.items()
     },
     **{
         f"curves-{measure}-{mode}": (
-            f"{name} of the greedy policy during training, {where}: means over seeds, bands of one standard deviation. "
-            "Neighbouring evaluations are averaged where there are many."
+            f"{name} of the greedy policy during training, {where}: means over seeds, bands of one standard deviation "
+            "over seeds at each evaluation. Where there are many evaluations, means and deviations of neighbouring "
+            "ones are averaged."
         )
         for mode, where in _WHERE.items()
         for measure, name in _MEASURES.items()
     },
+    "efficiency": (
+        "The lexicographic method from scratch against wrapped around a base policy: means over seeds with their 95% "
+        "bootstrap intervals. A curve has settled where its mean stays within 2% of its level in the last tenth of "
+        "the run (dotted lines, numbers above the panels; – where it never does). The training of the base policy "
+        "itself is not counted."
+    ),
     "pong-curves": (
-        "Pong, lexicographic, from scratch against wrapped around a base policy: means over seeds with their 95% "
-        "bootstrap intervals."
+        "Pong, and its lexicographic learning curves from scratch against wrapped around a base policy: means over "
+        "seeds with their 95% bootstrap intervals; dotted lines and numbers as in the figure of all tasks."
     ),
 }
 """What each figure shows."""
@@ -94,9 +119,7 @@ def make_figures(results: Results) -> dict[str, Figure]:
             figure = make(results)
             if figure is not None:
                 figure.set_label(CAPTIONS[name])
-                figure.draw_without_rendering()  # places everything, once for all formats
-                figure.set_layout_engine("none")
-                figures[name] = figure
+                figures[name] = _placed(figure)
     return figures
 
 
@@ -112,7 +135,7 @@ def write_figures(figures: Mapping[str, Figure], folder: Path) -> list[Path]:
     for name, figure in figures.items():
         for kind in ("pdf", "png"):
             path = folder / f"{name}.{kind}"
-            files.write_file(path, _bytes(figure, kind))
+            folders.write_file(path, _bytes(figure, kind))
             written.append(path)
     return written
 
@@ -142,9 +165,17 @@ def figure_svg(figure: Figure) -> str:
     return re.sub(r"\s*\n\s*", "\n", text).strip()
 
 
+def _placed(figure: Figure) -> Figure:
+    """Place everything in a figure, once for all formats."""
+    figure.draw_without_rendering()
+    with style(placed=True):
+        figure.set_layout_engine(None)
+    return figure
+
+
 def _bytes(figure: Figure, kind: str) -> bytes:
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
     buffer = io.BytesIO()
-    with style():
+    with style(placed=True):
         figure.savefig(buffer, format=kind, metadata=dateless[kind])
     return buffer.getvalue()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import polars as pl
@@ -12,13 +14,21 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from letitcook.envs import task_named
 from letitcook.experiments.results import Results
 from letitcook.report.figures.frames import as_published
 from letitcook.report.figures.style import MODE_NAMES, PALE, WIDTH, in_order, legend, short_number
+from letitcook.tasks import task_named
 
-SMALLEST = 0.05
-"""Share below which a part of a bar is too low for its number."""
+SMALLEST = 0.06
+"""Share below which a part of a bar is too low for its number, which then stands beside it."""
+LINE = 0.058
+"""Height of a line of text, as a share."""
+BAR = 0.46
+"""Width of a bar; 1 is from one task to the next."""
+NARROWEST = 3.9
+"""Inches that the titles need."""
+ROOMY = 4
+"""Tasks up to which there is an array for words."""
 
 
 def wait_durations(results: Results) -> Figure | None:
@@ -28,22 +38,22 @@ def wait_durations(results: Results) -> Figure | None:
     if not modes:
         return None
     tasks = in_order(task for mode in modes for task in best[mode])
-    figure = Figure(figsize=(min(WIDTH, 1.2 + 0.95 * len(tasks)), 2.7 * len(modes)))
+    figure = Figure(figsize=(min(WIDTH, max(NARROWEST, 0.8 + 1.5 * len(tasks))), 2.7 * len(modes)))
     for n, mode in enumerate(modes):
         axes = figure.add_subplot(len(modes), 1, n + 1)
         axes.set_title(f"Lexicographic, {MODE_NAMES[mode]}", pad=14)
         for x, task in enumerate(tasks):
             if task in best[mode]:
-                _bar(axes, x, best[mode][task])
+                _bar(axes, x, best[mode][task], words=len(tasks) <= ROOMY)
         axes.set_xticks(range(len(tasks)), [task_named(task).title for task in tasks], fontsize=7.5)
-        axes.set_xlim(-0.6, len(tasks) - 0.4)
+        axes.set_xlim(-0.5, len(tasks) - 0.2)
         axes.set_ylim(0.0, 1.0)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_ylabel("share of the steps")
         axes.tick_params(axis="x", length=0)
     used = sorted({duration for mode in modes for spent in best[mode].values() for duration in spent})
     keys = [Patch(facecolor=_colour(duration)[0], label=_name(duration)) for duration in used]
-    legend(figure, keys, columns=int(figure.get_figwidth() / 0.8), size=6.5)
+    legend(figure, keys, columns=len(keys), size=6.5)
     return figure
 
 
@@ -64,17 +74,47 @@ def best_runs(runs: pl.DataFrame, mode: str) -> dict[str, dict[int, float]]:
     return best
 
 
-def _bar(axes: Axes, x: float, spent: dict[int, float]) -> None:
+def spread(wanted: Sequence[float], gap: float, highest: float) -> list[float]:
+    """Return places in the same order, each `gap` above the one before at least, near the wanted ones.
+
+    >>> spread([0.25, 0.3, 0.75], gap=0.25, highest=1.0), spread([0.75, 1.0, 1.0], gap=0.25, highest=1.0)
+    ([0.25, 0.5, 0.75], [0.5, 0.75, 1.0])
+    """
+    places: list[float] = []
+    for place in wanted:
+        places.append(max(place, places[-1] + gap) if places else place)
+    for n in range(len(places) - 1, -1, -1):
+        places[n] = min(places[n], places[n + 1] - gap if n + 1 < len(places) else highest)
+    return places
+
+
+def _bar(axes: Axes, x: float, spent: dict[int, float], words: bool) -> None:
+    """Draw a bar with a number for each of its parts, those of low parts beside it."""
     total, bottom = sum(spent.values()), 0.0
+    text: dict[str, Any] = {"va": "center", "fontsize": 6.2 if words else 5.6}
+    beside: dict[float, str] = {}
     for duration, steps in spent.items():
         share, (colour, ink) = steps / total, _colour(duration)
-        axes.bar(x, share, 0.74, bottom=bottom, color=colour, edgecolor="white", linewidth=0.5)
+        axes.bar(x, share, BAR, bottom=bottom, color=colour, edgecolor="white", linewidth=0.5 if share > 0.01 else 0.0)
+        label = _label(duration, steps, words)
         if share >= SMALLEST:
-            label = f"{_name(duration)}: {short_number(steps)}"
-            axes.text(x, bottom + share / 2, label, ha="center", va="center", color=ink, fontsize=6.2)
+            axes.text(x, bottom + share / 2, label, ha="center", color=ink, **text)
+        else:
+            beside[bottom + share / 2] = label
         bottom += share
+    edge = x + BAR / 2
+    for (middle, label), place in zip(beside.items(), spread(list(beside), LINE, 1.0 - LINE / 2), strict=True):
+        axes.plot([edge, edge + 0.04, edge + 0.06], [middle, place, place], color="#555555", linewidth=0.5)
+        axes.text(edge + 0.07, place, label, ha="left", **text)
     label = f"{short_number(total)} steps"
     axes.annotate(label, (x, 1.0), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7)
+
+
+def _label(duration: int, steps: float, words: bool) -> str:
+    """Return the number of a part of a bar with what it stands for, in words or as short as can be."""
+    if words:
+        return f"{_name(duration)}: {short_number(steps)}"
+    return f"{duration}: {short_number(steps)}" if duration else short_number(steps)
 
 
 def _name(duration: int) -> str:

@@ -15,9 +15,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.container import Container
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from letitcook.envs import TASKS, task_named
+from letitcook.tasks import TASKS, task_named
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION = "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00"
 GREY, PALE = "#8C8C8C", "#D9DEE4"
@@ -27,14 +27,15 @@ MODE_NAMES = {"scratch": "from scratch", "wrap": "wrapped around a base policy"}
 WIDTH = 7.2
 """Inches across a page."""
 COLUMNS = 4
-WIDE, NARROW = 2.0, 1.1
+FITS = 0.92
+"""Part of a figure's width that a legend may take; letters are a little wider in some resolutions than in others."""
+WIDE, NARROW = 5.0, 1.1
 """The highest number over the lowest: above the one an axis is logarithmic, below the other it is widened."""
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that figures are the same everywhere
     "font.size": 7.5,
     "mathtext.fontset": "dejavusans",
-    "axes.titlesize": 8,
-    "axes.titleweight": "bold",
+    "axes.titlesize": 8.5,
     "axes.titlelocation": "left",
     "axes.labelsize": 7.5,
     "axes.linewidth": 0.6,
@@ -49,19 +50,11 @@ STYLE: dict[str, Any] = {
     "ytick.labelsize": 6.5,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
     "legend.frameon": False,
     "legend.handlelength": 1.6,
     "lines.linewidth": 1.2,
-    "hatch.linewidth": 0.5,
-    "figure.titlesize": 9.5,
-    "figure.titleweight": "bold",
-    "figure.constrained_layout.use": True,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
@@ -69,19 +62,23 @@ STYLE: dict[str, Any] = {
 }
 
 
-def style() -> AbstractContextManager[None]:
+def style(placed: bool = False) -> AbstractContextManager[None]:
     """Return the context in which figures are made and saved; a user's own settings have no part in it.
+
+    Where everything is `placed` already there is no layout engine: with one, saving draws everything twice.
 
     >>> with style():
     ...     matplotlib.rcParams["svg.hashsalt"]
     'letitcook'
     """
-    context: AbstractContextManager[None] = matplotlib.style.context(["default", STYLE])
+    context: AbstractContextManager[None] = matplotlib.style.context(
+        ["default", STYLE, {"figure.constrained_layout.use": not placed}]
+    )
     return context
 
 
 def in_order(tasks: Iterable[str]) -> list[str]:
-    """Return tasks in the house's order, each once.
+    """Return tasks in the order of `TASKS`, each once.
 
     >>> in_order(["pong", "cook", "pong"])
     ['cook', 'pong']
@@ -103,9 +100,13 @@ def grid(tasks: Sequence[str], height: float, columns: int = COLUMNS) -> tuple[F
 
 
 def legend(figure: Figure, handles: Sequence[Artist | Container], columns: int = 4, size: float = 7.5) -> None:
-    """Put a legend below the panels."""
-    columns = min(columns, len(handles))
-    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns, fontsize=size, columnspacing=1.4)
+    """Put a legend below the panels, in as many columns as the figure has room for, `columns` at most."""
+    look: dict[str, Any] = {"loc": "outside lower center", "fontsize": size, "columnspacing": 1.4}
+    for ncols in range(min(columns, len(handles)), 0, -1):
+        made = figure.legend(handles=list(handles), ncols=ncols, **look)
+        if ncols == 1 or made.get_window_extent().width < FITS * figure.bbox.width:
+            break
+        made.remove()
 
 
 def scaled(axes: Axes) -> None:
@@ -116,7 +117,7 @@ def scaled(axes: Axes) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_locator(NullLocator())
     elif highest < NARROW * lowest:
         middle = (lowest + highest) / 2.0
         axes.set_ylim(middle * (2.0 - NARROW), middle * NARROW)
@@ -124,37 +125,38 @@ def scaled(axes: Axes) -> None:
 
 def note(axes: Axes, text: str) -> None:
     """Write a small grey remark above a panel, at its right."""
-    axes.set_title(text, loc="right", fontsize=6, fontweight="normal", color="#555555")
+    axes.set_title(text, loc="right", fontsize=6, color="#555555")
 
 
 def count_axis(axes: Axes, log: bool = False) -> None:
-    """Write the steps of training as 2M or 500k, and few of them."""
-    if log:
+    """Write the timesteps of training as 2M or 500k, and few of them."""
+    if log and axes.dataLim.x1 > 1.1 * axes.dataLim.x0:  # a single evaluation has no width to lay a logarithm out on
         axes.set_xscale("log")
         wide = axes.dataLim.x1 > 20.0 * axes.dataLim.x0
         axes.xaxis.set_major_locator(LogLocator(10, subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=12))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: short_count(x)))
 
 
 def short_count(number: float) -> str:
-    """Return a count in few letters.
+    """Return a count in few letters, with three digits at most.
 
-    >>> short_count(0), short_count(250_000), short_count(2_500_000), short_count(10_000_000)
-    ('0', '250k', '2.5M', '10M')
+    >>> short_count(0), short_count(250_000), short_count(2_500_000), short_count(1_313_333), short_count(999_999)
+    ('0', '250k', '2.5M', '1.31M', '1M')
     """
+    rounded = float(f"{number:.3g}")
     for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(number) >= size:
-            return f"{number / size:g}{letter}"
-    return f"{number:g}"
+        if abs(rounded) >= size:
+            return f"{rounded / size:g}{letter}"
+    return f"{rounded:g}"
 
 
 def short_number(number: float) -> str:
     """Return a mean in few digits.
 
-    >>> short_number(33.0), short_number(36.429), short_number(199.986)
-    ('33', '36.4', '200')
+    >>> short_number(33.0), short_number(36.429), short_number(199.986), short_number(0.02)
+    ('33', '36.4', '200', '<0.1')
     """
-    return f"{number:.1f}".removesuffix(".0")
+    return "<0.1" if 0.0 < number < 0.05 else f"{number:.1f}".removesuffix(".0")

@@ -1,0 +1,1 @@
+"""The nouns and the tools that everything else is made of."""

@@ -1,0 +1,1 @@
+"""What drives the deep learner through environments."""

@@ -1,0 +1,230 @@
+"""LDQN's Python loop: any Gymnasium environment, one or several, taking turns.
+
+Every episode is begun with a seed of its own, and its decisions are kept. So an evaluation can borrow the environment,
+and a stopped run can be taken up again in a new process: the episode is begun again with its seed and run again to
+where it stood. An environment that does not repeat itself under a seed begins a new episode instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.core.decisions import Transition
+from letitcook.core.episode_stats import Totals, count, new_counts
+from letitcook.core.jit import random_below
+from letitcook.deep.policy import NetworkPolicy, chosen, flat
+from letitcook.deep.replay import remember_intra_option
+from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
+from letitcook.deep.update import learn
+from letitcook.errors import NotFiniteError, SettingError
+
+SEEDS = 2**31 - 1
+
+
+class Slot:
+    """An environment and the episode it is in."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self.env = env
+        self.seed = 0
+        self.decisions: list[int] = []
+        self.observation: NDArray[np.float32] | None = None
+        """Where the next decision is due; None if an episode has to begin."""
+
+    def begin(self, seed: int, step: int) -> NDArray[np.float32]:
+        """Begin the episode of a seed."""
+        self.seed, self.decisions = seed, []
+        raw, _ = self.env.reset(seed=seed)
+        self.observation = finite_observation(flat(self.env.observation_space, raw), step)
+        return self.observation
+
+    def replay_episode(self) -> None:
+        """Bring the environment back to where the episode stood, or give the episode up."""
+        if self.observation is None:
+            return
+        stood, decisions = self.observation, self.decisions
+        now = self.begin(self.seed, 0)
+        for u in decisions:
+            raw, _, terminated, truncated, _ = self.env.step(u)
+            if terminated or truncated:
+                self.observation = None
+                return
+            now = flat(self.env.observation_space, raw)
+        self.decisions = decisions
+        self.observation = stood if np.array_equal(now, stood) else None
+
+
+class PythonDriver:
+    """Drives a learner through environments, a decision in each by turns."""
+
+    def __init__(self, envs: Sequence[gym.Env[Any, Any]], learner: Learner) -> None:
+        self._learner = learner
+        self._slots = [Slot(env) for env in envs]
+        self._turn = 0
+        self._counts = new_counts(len(self._slots))
+
+    def totals(self) -> Totals:
+        """Return sums over the training episodes that have ended."""
+        return Totals(*self._counts[0].tolist())
+
+    def advance(self, steps: int, decisions: int) -> None:
+        """Train until that many primitive steps or decisions have passed."""
+        learner, rng = self._learner, self._learner.rng
+        while is_before(learner.counters, steps, decisions):
+            slot, at, row = self._slots[self._turn], self._turn, self._turn + 1
+            self._turn = (self._turn + 1) % len(self._slots)
+            x = slot.observation
+            step = int(learner.counters[STEPS])
+            if x is None:
+                self._counts[row] = 0.0
+                x = slot.begin(random_below(rng, SEEDS), step)
+                begin_episode(learner, at)
+            u = decide(learner, at, x)
+            slot.observation = None  # until all of what follows has gone well
+            raw, reward, terminated, truncated, info = slot.env.step(u)
+            elapsed, discount = info.get("elapsed", 1), info.get("discount", learner.rules.gamma)
+            step += elapsed
+            task, waiting = finite_reward(reward, discount, step)
+            after = finite_observation(flat(slot.env.observation_space, raw), step)
+            waits = u == learner.waits[0] or learner.durations[u] > 1
+            if waits and (learner.rules.model_rows or learner.rules.intra_option):
+                self._learn_inside(slot, x, info, task, after, terminated, truncated)
+            cut, reward = bool(truncated and not terminated), np.array([task, waiting])
+            transition = Transition(x, u, reward, int(elapsed), float(discount), after, bool(terminated), cut)
+            due = take_in(learner, at, transition)
+            if due:
+                learn(learner, due)
+            gained = float(info.get("task_reward", task))
+            count(self._counts, row, int(elapsed), gained, bool(waits), bool(terminated or truncated))
+            slot.decisions.append(u)
+            if not (terminated or truncated):
+                slot.observation = after
+
+    def _learn_inside(
+        self,
+        slot: Slot,
+        x: NDArray[np.float32],
+        info: dict[str, Any],
+        task: float,
+        after: NDArray[np.float32],
+        terminated: bool,
+        truncated: bool,
+    ) -> None:
+        """Take in the steps of a wait; of an environment that does not tell them, only waits of a single step."""
+        learner, requested = self._learner, info.get("requested", 1)
+        if "intermediate" in info:
+            path, rewards = self._path(slot, x, info)
+        elif requested > 1 and learner.rules.intra_option:
+            raise SettingError(
+                "sub_waits needs the states inside a wait; make the environment with WaitingEnv(..., intermediate=True)"
+            )
+        elif info.get("elapsed", 1) == 1:
+            path, rewards = np.stack([x, after]), np.array([task])
+        else:
+            return
+        if learner.rules.model_rows:
+            record_wait_steps(learner, path, rewards, len(rewards), terminated)
+        planned = len(rewards) if truncated else requested
+        for _ in range(learner.rules.intra_option if requested > 1 else 0):
+            remember_intra_option(
+                learner.replay,
+                path,
+                rewards,
+                len(rewards),
+                planned,
+                terminated,
+                truncated and not terminated,
+                learner.rules.gamma,
+                learner.waits,
+                learner.durations,
+                learner.rng,
+            )
+
+    def _path(
+        self, slot: Slot, x: NDArray[np.float32], info: dict[str, Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Return the observations inside a wait, from the first to the last, and the rewards of its steps."""
+        space, step = slot.env.observation_space, int(self._learner.counters[STEPS])
+        inside = [
+            finite_observation(flat(space, seen), step + 1 + t) for t, (seen, _) in enumerate(info["intermediate"])
+        ]
+        return np.stack([x, *inside]), np.array([float(reward) for _, reward in info["intermediate"]])
+
+    def play(self, policy: NetworkPolicy, episodes: int, seed: int, common_random_numbers: bool) -> NDArray[np.float64]:
+        """Run episodes of a policy in the first environment, then bring its training episode back.
+
+        Each episode has a seed of its own in any case, so that two policies meet the same random numbers.
+        """
+        slot = self._slots[0]
+        env, out = slot.env, np.zeros((episodes, 4 + len(self._learner.durations)))
+        seeds = np.random.default_rng(seed).integers(SEEDS, size=episodes)
+        for episode, episode_seed in enumerate(seeds.tolist()):
+            raw, _ = env.reset(seed=episode_seed)
+            over = False
+            while not over:
+                x = finite_observation(flat(env.observation_space, raw), int(self._learner.counters[STEPS]))
+                raw, reward, terminated, truncated, info = env.step(u := chosen(policy.chooser, x))
+                task_reward, elapsed = info.get("task_reward", rewards_of(reward)[0]), info.get("elapsed", 1)
+                out[episode, :4] += (task_reward, elapsed, 1, info.get("base_queries", 0))
+                out[episode, 4 + u] += elapsed
+                over = terminated or truncated
+        slot.replay_episode()
+        return out
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return where the episodes stand."""
+        slots = self._slots
+        observations = [slot.observation for slot in slots]
+        blank = np.zeros(len(self._learner.inputs.mean), dtype=np.float32)
+        return {
+            "slots.turn": np.array([self._turn]),
+            "slots.counts": self._counts.copy(),
+            "slots.seed": np.array([slot.seed for slot in slots]),
+            "slots.running": np.array([x is not None for x in observations]),
+            "slots.observation": np.stack([blank if x is None else x for x in observations]),
+            "slots.length": np.array([len(slot.decisions) for slot in slots]),
+            "slots.decisions": np.array([u for slot in slots for u in slot.decisions], dtype=np.int64),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Live the episodes again to where they stood."""
+        self._turn = int(arrays["slots.turn"][0])
+        self._counts[:] = arrays.get("slots.counts", 0.0)
+        ends = np.cumsum(arrays["slots.length"])
+        for i, slot in enumerate(self._slots):
+            slot.seed = int(arrays["slots.seed"][i])
+            slot.decisions = arrays["slots.decisions"][ends[i] - arrays["slots.length"][i] : ends[i]].tolist()
+            slot.observation = arrays["slots.observation"][i].copy() if arrays["slots.running"][i] else None
+            slot.replay_episode()
+
+
+def rewards_of(reward: Any) -> tuple[float, float]:
+    """Return `(task, waiting)`; a plain environment's reward is the task's, and each decision is a query."""
+    if isinstance(reward, np.ndarray) and reward.shape == (2,):
+        return float(reward[0]), float(reward[1])
+    return float(reward), -1.0
+
+
+def finite_reward(reward: Any, discount: float, step: int) -> tuple[float, float]:
+    """Return `(task, waiting)`, or say at which step they stopped being finite."""
+    task, waiting = rewards_of(reward)
+    if not (math.isfinite(task) and math.isfinite(waiting) and math.isfinite(discount)):
+        raise NotFiniteError(
+            f"the environment gave the reward {reward} at primitive step {step}; rewards must be finite numbers"
+        )
+    return task, waiting
+
+
+def finite_observation(x: NDArray[np.float32], step: int) -> NDArray[np.float32]:
+    """Return `x`, or say at which step it stopped being finite."""
+    if not np.isfinite(x).all():
+        raise NotFiniteError(
+            f"the environment gave the observation {x.tolist()} at primitive step {step}; observations must be finite"
+        )
+    return x

@@ -1,0 +1,283 @@
+"""How the learner learns: batches from the replay, targets, gradient steps.
+
+With `K` objectives in order of importance and one network for each, a transition of decision `u` gives the targets::
+
+    y_k = r_k + γ^elapsed · T_k(s', u*_k)      u*_k = Lex-Argmax over objectives 0..k of the target networks T at s'
+
+and `y_k = r_k` where the episode has ended. `r_k` is the objective's weighting of `(task, waiting)`. For one objective
+this is DQN (Mnih et al. 2015); for two it is lexicographic DQN (Skalse et al. 2022). `lexicographic_targets` is this
+rule.
+
+Beyond the paper, networks conditioned on λ follow the decision with the greatest `T_0 + λ T_1` for every objective
+(`conditioned_targets`). Of several task networks the lowest counts in the targets (clipped double Q; Fujimoto et al.
+2018), with a weight that grows with the training: at the beginning it would keep a learner from trying what it does not
+know. Part of each batch comes from rollouts of the wait model where that is right (`wait_model.py`); where it is not,
+targets are n-step returns.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.core.jit import compiled, compiled_fast
+from letitcook.core.objective import lex_argmax_kernel
+from letitcook.deep.conditioning import draw_log_lambda
+from letitcook.deep.network import adam, forward, gradient
+from letitcook.deep.normalisation import SURVIVAL, TASK, WAITING, typical_reward, write_input
+from letitcook.deep.replay import draw
+from letitcook.deep.state import (
+    GRADIENT_STEPS,
+    NEXT_UPDATE,
+    Learner,
+    average_task_values,
+    best_for_lambda,
+    learning_rate,
+    timestep,
+)
+from letitcook.deep.wait_model import fit_wait_model, is_trusted, roll_out
+
+
+@compiled
+def learn(learner: Learner, steps: int) -> None:
+    """Take the gradient steps that are due."""
+    rules = learner.rules
+    if not rules.reuse_batch:
+        learn_on_many_batches(learner, steps)
+        return
+    rounds = steps // rules.gradient_steps
+    for i in range(rounds):
+        learn_on_one_batch(learner, learner.counters[NEXT_UPDATE] - (rounds - i) * rules.update_interval)
+
+
+@compiled
+def learn_on_one_batch(learner: Learner, now: int) -> None:
+    """Take the round of gradient steps of timestep `now` on one batch, as skrl does up to its version 1.3."""
+    rules, networks, size = learner.rules, learner.networks, learner.rules.batch_size
+    by_timestep = rules.target_rule == 1
+    draw(learner.replay, learner.workspace.batch, size, rules.n_step, rules.bootstrap_on_truncation, learner.rng)
+    write_inputs(learner, size, rules.n_step > 1)
+    rate = learning_rate(rules, learner.counters)
+    updates_target = by_timestep and now % rules.target_interval == 0
+    if by_timestep and not updates_target and not rules.double_q:  # the targets stay as they are
+        targets(learner, size)
+        t = learner.counters[GRADIENT_STEPS]
+        for k in range(len(learner.weights)):
+            for i in range(rules.gradient_steps):
+                gradient_step(learner, k, 0, t + i + 1, rate)
+        count_gradient_steps(learner, rules.gradient_steps)
+        return
+    for _ in range(rules.gradient_steps):
+        targets(learner, size)
+        for k in range(len(learner.weights)):
+            gradient_step(learner, k, 0, learner.counters[GRADIENT_STEPS] + 1, rate)
+        count_gradient_steps(learner, 1)
+        if updates_target:
+            polyak_update(networks.target, networks.parameters, np.float32(rules.polyak))
+
+
+@compiled
+def learn_on_many_batches(learner: Learner, steps: int) -> None:
+    """Take gradient steps, each on a batch of its own; targets of several are computed together."""
+    rules, batch, size = learner.rules, learner.workspace.batch, learner.rules.batch_size
+    done = 0
+    while done < steps:
+        t = learner.counters[GRADIENT_STEPS]
+        until_target = rules.target_interval - t % rules.target_interval
+        block = min(learner.workspace.y.shape[1] // size, steps - done, until_target)
+        model = rules.model_rows > 0 and is_trusted(learner.wait_model)
+        n_step = 1 if model else rules.n_step
+        draw(learner.replay, batch, block * size, n_step, rules.bootstrap_on_truncation, learner.rng)
+        rate = learning_rate(rules, learner.counters)
+        if rules.model_rows > 0:
+            use_wait_model(learner, block, rate, model)
+        write_inputs(learner, block * size, n_step > 1)
+        targets(learner, block * size)
+        for k in range(len(learner.weights)):
+            for i in range(block):
+                gradient_step(learner, k, i * size, t + i + 1, rate)
+        done += block
+        count_gradient_steps(learner, block)
+
+
+@compiled
+def use_wait_model(learner: Learner, block: int, rate: float, trusted: bool) -> None:
+    """Fit the wait model, and let part of each batch come from its rollouts if it is trusted."""
+    rules, workspace, typical = learner.rules, learner.workspace, typical_reward(learner.statistics)
+    fit_wait_model(
+        learner.wait_model,
+        learner.wait_steps,
+        learner.inputs,
+        typical,
+        block,
+        rate,
+        workspace.wait_model,
+        learner.rng,
+    )
+    for i in range(block if trusted else 0):
+        roll_out(
+            learner.wait_model,
+            learner.inputs,
+            typical,
+            workspace.batch,
+            i * rules.batch_size,
+            rules.model_rows,
+            learner.waits,
+            learner.durations,
+            rules.gamma,
+            workspace.wait_model,
+            learner.rng,
+        )
+
+
+@compiled
+def gradient_step(learner: Learner, k: int, row: int, t: int, rate: float) -> None:
+    """Take gradient step number `t` of network `k`, on the batch that begins at `row`."""
+    networks, workspace = learner.networks, learner.workspace
+    rows = slice(row, row + learner.rules.batch_size)
+    gradient(
+        networks.parameters[k],
+        learner.sizes,
+        workspace.x[rows],
+        workspace.batch.decision[rows],
+        workspace.y[k, rows],
+        learner.rules.loss == 1,
+        workspace.scratch,
+    )
+    adam(
+        networks.parameters[k],
+        workspace.scratch.gradient,
+        networks.first_moment[k],
+        networks.second_moment[k],
+        rate,
+        t,
+    )
+
+
+@compiled
+def count_gradient_steps(learner: Learner, n: int) -> None:
+    """Count `n` gradient steps; the average and, where they count gradient steps, the target networks follow."""
+    rules, networks = learner.rules, learner.networks
+    learner.counters[GRADIENT_STEPS] += n
+    if rules.ema_steps:
+        over = min(rules.ema_steps, learner.counters[GRADIENT_STEPS])
+        polyak_update(networks.averaged, networks.parameters, np.float32(n / over))
+    if rules.target_rule == 0 and learner.counters[GRADIENT_STEPS] % rules.target_interval == 0:
+        polyak_update(networks.target, networks.parameters, np.float32(rules.polyak))
+
+
+@compiled
+def write_inputs(learner: Learner, rows: int, as_executed: bool) -> None:
+    """Write what the networks see of the first `rows` rows of the batch.
+
+    Each has the λ of its episode if it was drawn `as_executed`, with the decisions that followed it; else any.
+    """
+    workspace = learner.workspace
+    for i in range(rows):
+        write_input(learner.inputs, workspace.batch.observation[i], workspace.x[i])
+        write_input(learner.inputs, workspace.batch.next_observation[i], workspace.next_x[i])
+        if learner.rules.conditioned:
+            z = float(workspace.batch.z[i])
+            if not as_executed or math.isnan(z):
+                z = draw_log_lambda(learner.lambdas, learner.rng)
+            workspace.x[i, -1] = workspace.next_x[i, -1] = z
+            workspace.lam[i] = 10.0**z
+
+
+# --- targets ---
+
+
+@compiled
+def targets(learner: Learner, rows: int) -> None:
+    """Write the targets `y` of the first `rows` rows of the batch."""
+    rules, networks, workspace = learner.rules, learner.networks, learner.workspace
+    next_x = workspace.next_x[:rows]
+    for k in range(len(learner.weights)):
+        forward(networks.target[k], learner.sizes, next_x, workspace.scratch, workspace.q[k, :rows])
+        if rules.double_q:
+            forward(networks.parameters[k], learner.sizes, next_x, workspace.scratch, workspace.q_choosing[k, :rows])
+    choosing = workspace.q_choosing if rules.double_q else workspace.q
+    for i in range(rows):
+        if rules.conditioned:
+            conditioned_targets(learner, choosing, i)
+        else:
+            lexicographic_targets(learner, choosing, i)
+
+
+@compiled
+def lexicographic_targets(learner: Learner, choosing: NDArray[np.float32], i: int) -> None:
+    """Write `y_k = r_k + γ^elapsed T_k(s', u*_k)` of row `i`, where `u*_k` is Lex-Argmax over objectives 0..k.
+
+    With `bootstrap="lexicographic"` every objective follows `u*_K`, the decision that the policy takes.
+    """
+    rules, row, q = learner.rules, learner.workspace.scratch.q, learner.workspace.q
+    copy_values(choosing, i, row)
+    taken = lex_argmax_kernel(row, rules.slack)
+    for k in range(len(row)):
+        best = taken if rules.bootstrap == 1 or k == len(row) - 1 else lex_argmax_kernel(row[: k + 1], rules.slack)
+        write_target(learner, k, i, q[k, i, best])
+
+
+@compiled
+def conditioned_targets(learner: Learner, choosing: NDArray[np.float32], i: int) -> None:
+    """Write the targets of row `i` with its λ: every objective follows the decision with the greatest `T_0 + λ T_1`."""
+    rules, row, q = learner.rules, learner.workspace.scratch.q, learner.workspace.q
+    N = len(row)
+    K = N - rules.task_networks + 1
+    copy_values(choosing, i, row)
+    average_task_values(row, rules.task_networks)
+    best = best_for_lambda(row, rules, learner.workspace.lam[i], learner.bounds[0, 1])
+    if N > K:
+        q[0, i, best] = clipped_value(q, i, best, K, min_weight_now(learner))
+    for k in range(N):
+        write_target(learner, k, i, q[k if k < K else 0, i, best])
+
+
+@compiled
+def copy_values(q: NDArray[np.float32], i: int, row: NDArray[np.float64]) -> None:
+    """Copy the values of one row of a batch, `(N, n)`."""
+    for k in range(row.shape[0]):
+        for u in range(row.shape[1]):
+            row[k, u] = q[k, i, u]
+
+
+@compiled
+def write_target(learner: Learner, k: int, i: int, next_value: float) -> None:
+    """Write the target of network `k` for row `i`, within its bounds."""
+    batch, scale = learner.workspace.batch, learner.statistics.reward_scale
+    task = scale[TASK] * (batch.reward[i, 0] - scale[SURVIVAL] * batch.past[i])
+    waiting = scale[WAITING] * batch.reward[i, 1]
+    y = learner.weights[k, 0] * task + learner.weights[k, 1] * waiting
+    y += batch.discount[i] * next_value
+    learner.workspace.y[k, i] = min(max(y, learner.bounds[k, 0]), learner.bounds[k, 1])
+
+
+@compiled
+def min_weight_now(learner: Learner) -> float:
+    """Return the weight of the lowest of several task networks in targets: it grows from `min_weight` to 1."""
+    rules = learner.rules
+    done = min(1.0, timestep(rules, learner.counters) / rules.learning_rate_steps)
+    return rules.min_weight + (1.0 - rules.min_weight) * done
+
+
+@compiled
+def clipped_value(q: NDArray[np.float32], row: int, decision: int, K: int, min_weight: float) -> float:
+    """Return the task value of a decision: between the mean of the task networks, at weight 0, and the lowest, at 1."""
+    lowest = total = float(q[0, row, decision])
+    for k in range(K, len(q)):
+        lowest = min(lowest, q[k, row, decision])
+        total += q[k, row, decision]
+    return min_weight * lowest + (1.0 - min_weight) * total / (len(q) - K + 1)
+
+
+@compiled_fast
+def polyak_update(target: NDArray[np.float32], parameters: NDArray[np.float32], polyak: np.float32) -> None:
+    """Move the target networks, or the average, towards the networks."""
+    for k in range(target.shape[0]):
+        for i in range(target.shape[1]):
+            if polyak == 1:
+                target[k, i] = parameters[k, i]
+            else:
+                target[k, i] += polyak * (parameters[k, i] - target[k, i])

@@ -1,0 +1,1 @@
+"""Policies at work: a control loop, exports."""

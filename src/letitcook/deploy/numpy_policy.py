@@ -1,0 +1,212 @@
+"""A waiting policy that needs NumPy and nothing else; any Python from 3.8 on.
+
+This file and `policy.npz` beside it were written by letitcook, and run without it::
+
+    from policy import load
+
+    policy = load()
+    decision, _ = policy.predict(observation)      # one decision, or an array of them for a batch of observations
+    action, steps = policy.decide(observation)     # what to do, and for how many control periods without sensing
+
+`policy.actions` names the actions; `action` counts from 0 in them. For a policy that wraps another one, action 0 is to
+ask that other policy. The arrays are plain numbers: nothing is unpickled.
+
+A network's values are computed in float64 from its float32 weights and from the observation rounded to float32. The
+decision is the one that letitcook takes, except where two values are so close that float32's rounding, in which
+letitcook computes, decides between them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT = 1
+"""Version of the file's layout."""
+
+
+def load(path: str | Path | None = None) -> ExportedPolicy:
+    """Read a policy; the one in `policy.npz` beside this file, if no other is named."""
+    file = Path(__file__).with_name("policy.npz") if path is None else Path(path)
+    with np.load(file, allow_pickle=False) as content:
+        arrays = {name: content[name] for name in content.files}
+    if "about" not in arrays:
+        raise ValueError(f"{file} is not a policy that letitcook exported: it says nothing about itself")
+    about = json.loads(str(arrays.pop("about")))
+    if about.get("format") != FORMAT:
+        raise ValueError(f"{file} has format {about.get('format')!r}, and this loader reads {FORMAT}; export it anew")
+    return ExportedPolicy(about, arrays)
+
+
+class ExportedPolicy:
+    """A policy that was read."""
+
+    def __init__(self, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.about = about
+        """What it was made of, as plain data."""
+        decisions = about.get("decisions") or {"actions": [], "wait": 0, "durations": []}
+        self.actions: tuple[str, ...] = tuple(decisions["actions"])
+        """Names of the actions; empty if they were not known when the policy was exported."""
+        self.wait: int = decisions["wait"]
+        """Index of the action that waits."""
+        self.durations: tuple[int, ...] = tuple(decisions["durations"])
+        """Steps of each wait: decision `len(actions) + i` waits `durations[i]` steps."""
+        table = about["kind"] == "table"
+        self._chooser: _Table | _Networks = _Table(arrays) if table else _Networks(about, arrays)
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[Any, None]:
+        """Return the decision at an observation, or an array of decisions for a batch of them."""
+        decisions, single = self._chooser.choose(observation)
+        return (int(decisions[0]) if single else decisions), None
+
+    def decide(self, observation: Any) -> tuple[int, int]:
+        """Return the action at one observation, and for how many steps it is to be done without sensing."""
+        if not self.actions:
+            raise ValueError("this policy was exported without its decisions; export it anew with decisions=...")
+        decision, _ = self.predict(observation)
+        if not isinstance(decision, int):
+            raise TypeError("decide takes one observation; use predict for a batch of them")
+        wait = decision - len(self.actions)
+        return (decision, 1) if wait < 0 else (self.wait, self.durations[wait])
+
+
+class _Networks:
+    """The lexicographically best decision of K networks, each a flat row of weights `(out, in)` and biases by layer.
+
+    An observation `x` becomes `x̂ = (x - mean) · scale`, and the networks see `[x̂, sin(F x̂), cos(F x̂)]`.
+    """
+
+    def __init__(self, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.mean, self.scale = arrays["mean"].astype(np.float64), arrays["scale"].astype(np.float64)
+        self.frequencies = arrays["frequencies"].astype(np.float64)
+        self.size = len(self.mean)
+        self.slack = float(about["slack"])
+        self.space: dict[str, Any] = about["space"] or {"type": "Box", "shape": [self.size]}
+        self.networks = [_layers(row.astype(np.float64), about["sizes"]) for row in arrays["networks"]]
+
+    def choose(self, observation: Any) -> tuple[NDArray[np.int64], bool]:
+        """Return decisions, and whether there was one observation alone."""
+        rows, single = self._rows(observation)
+        if not np.isfinite(rows).all():
+            raise ValueError(f"the observation {observation!r} is not finite; the policy cannot decide on it")
+        x = (rows.astype(np.float64) - self.mean) * self.scale
+        fourier_features = x @ self.frequencies.T
+        x = np.hstack([x, np.sin(fourier_features), np.cos(fourier_features)])
+        values = np.stack([_forward(layers, x) for layers in self.networks])
+        return lexicographic_best(values, self.slack), single
+
+    def _rows(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
+        """Return the observations as rows of float32, and whether there was one alone."""
+        if self.space["type"] in ("Dict", "Tuple"):
+            single = isinstance(observation, dict if self.space["type"] == "Dict" else tuple)
+            each = [observation] if single else list(observation)
+            return np.stack([flat(self.space, one) for one in each]).astype(np.float32), single
+        x = np.asarray(observation, dtype=np.float32 if self.space["type"] == "Box" else None)
+        shape = _shape(self.space)
+        if x.shape != shape and x.shape[1:] != shape:
+            raise ValueError(f"the policy takes observations of shape {shape}, or a batch of them, and got {x.shape}")
+        single = x.shape == shape
+        rows = x if self.space["type"] == "Box" else [flat(self.space, one) for one in (x[None] if single else x)]
+        return np.asarray(rows, dtype=np.float32).reshape(-1, self.size), single
+
+
+def _layers(parameters: NDArray[np.float64], sizes: list[int]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Cut a row of parameters into the weights `(in, out)` and biases of its layers."""
+    layers, at = [], 0
+    for layer in range(len(sizes) - 1):
+        n_in, n_out = sizes[layer], sizes[layer + 1]
+        weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
+        at += n_in * n_out
+        layers.append((np.ascontiguousarray(weights.T), parameters[at : at + n_out]))
+        at += n_out
+    return layers
+
+
+def _forward(layers: list[tuple[NDArray[np.float64], NDArray[np.float64]]], x: NDArray[np.float64]) -> Any:
+    """Return the values of the decisions, `(rows, n)`."""
+    for weights, bias in layers[:-1]:
+        x = np.maximum(x @ weights + bias, 0.0)
+    weights, bias = layers[-1]
+    return x @ weights + bias
+
+
+def lexicographic_best(values: NDArray[np.float64], slack: float) -> NDArray[np.int64]:
+    """Return the best decision of each row of `values`, `(K, rows, n)`.
+
+    Keeps the decisions within `slack` of the best in the first objective, among them those within it of the best in
+    the next, and so on; the last objective decides without slack, ties go to the lowest index.
+    """
+    admissible = np.ones(values.shape[1:], dtype=bool)
+    for q in values[:-1]:
+        best = np.where(admissible, q, -np.inf).max(axis=1, keepdims=True)
+        admissible &= q >= best - slack
+    return np.asarray(np.where(admissible, values[-1], -np.inf).argmax(axis=1), dtype=np.int64)
+
+
+def flat(space: dict[str, Any], observation: Any) -> Any:
+    """Return an observation as one vector, as Gymnasium does: whole numbers one-hot, dictionaries by their keys."""
+    kind = space["type"]
+    if kind == "Dict":
+        return np.concatenate([flat(inner, observation[key]) for key, inner in space["spaces"]])
+    if kind == "Tuple":
+        return np.concatenate([flat(inner, observation[i]) for i, inner in enumerate(space["spaces"])])
+    x = np.asarray(observation)
+    if x.shape != _shape(space):
+        raise ValueError(f"a part of the observation has shape {x.shape}, and the policy takes {_shape(space)} there")
+    if kind in ("Box", "MultiBinary"):
+        return x.astype(np.float32).ravel()
+    counts = np.array(space["n"] if kind == "Discrete" else space["nvec"], dtype=np.int64).ravel()
+    index = (x - np.array(space["start"])).ravel()
+    if ((index < 0) | (index >= counts)).any():
+        raise ValueError(f"{observation!r} is outside what the policy takes there: {space}")
+    hot = np.zeros(int(counts.sum()), dtype=np.float32)
+    hot[np.cumsum(counts) - counts + index] = 1.0
+    return hot
+
+
+def _shape(space: dict[str, Any]) -> tuple[int, ...]:
+    """Return the shape of an observation in a space that is neither Dict nor Tuple."""
+    if space["type"] == "Discrete":
+        return ()
+    if space["type"] == "MultiBinary":
+        return (space["n"],) if isinstance(space["n"], int) else tuple(space["n"])
+    return np.shape(space["nvec"]) if space["type"] == "MultiDiscrete" else tuple(space["shape"])
+
+
+class _Table:
+    """A decision for each observation."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        keys, decisions = arrays["observations"].tolist(), arrays["decisions"].tolist()
+        self.length = len(keys[0])
+        self.decision_of = {tuple(key): decisions[i] for i, key in enumerate(keys)}
+
+    def choose(self, observation: Any) -> tuple[NDArray[np.int64], bool]:
+        """Return decisions, and whether there was one observation alone."""
+        batch = isinstance(observation, np.ndarray) and (
+            observation.size > self.length or observation.shape == (1, self.length)
+        )
+        keys = [observation_key(one) for one in (observation if batch else [observation])]
+        for key in keys:
+            if key not in self.decision_of:
+                raise LookupError(f"observation {key} is not one of the {len(self.decision_of):,} that were learned")
+        return np.array([self.decision_of[key] for key in keys], dtype=np.int64), not batch
+
+
+def observation_key(observation: Any) -> tuple[Any, ...]:
+    """Return an observation as a tuple of plain numbers: dictionaries by their sorted keys, arrays row by row."""
+    if isinstance(observation, dict):
+        return tuple(part for key in sorted(observation) for part in observation_key(observation[key]))
+    if isinstance(observation, (tuple, list)):
+        return tuple(part for one in observation for part in observation_key(one))
+    if isinstance(observation, np.ndarray):
+        return tuple(observation.ravel().tolist())
+    return (observation.item() if isinstance(observation, np.generic) else observation,)

@@ -1,0 +1,1 @@
+"""Playing policies: episodes, what a wrapper saves, other work inside waits."""

@@ -1,0 +1,1 @@
+"""Files: run folders, spaces and settings as plain data, objects by name."""

@@ -1,0 +1,1 @@
+"""Runs: from an environment to a policy."""

@@ -1,0 +1,245 @@
+"""`learn`: from a waiting environment to a policy, with tables where it can be enumerated, else with networks."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from letitcook.core.decisions import Decisions, read_timesteps
+from letitcook.core.presets import PresetContext
+from letitcook.deep.agent import LDQN
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.deep.settings import LDQNSettings
+from letitcook.errors import NotFiniteError, SettingError
+from letitcook.evaluation.rollout import check_seed
+from letitcook.finite.learner import QLearner
+from letitcook.finite.settings import QSettings
+from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
+from letitcook.storage.folders import check_output
+from letitcook.tasks import Task, task_of
+from letitcook.training.callbacks import Callback
+from letitcook.training.loop import (
+    FRESH_EPISODES,
+    FRESH_EPISODES_IN_PYTHON,
+    LOOKS,
+    LOOKS_IN_PYTHON,
+    SCREENING,
+    SCREENING_IN_PYTHON,
+    EvaluationPlan,
+    Training,
+)
+from letitcook.training.progress import training_line, working
+from letitcook.training.run import Learned, RunInfo, load
+from letitcook.training.selection import Tolerance
+from letitcook.training.spec import RunSpec, Settings, decisions_of
+from letitcook.wrappers.base_policy import base_env_of
+from letitcook.wrappers.vector import WaitingVectorEnv
+from letitcook.wrappers.waiting import WaitingEnv, horizon_of, waiting_env_of
+
+PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(equal="first")}
+"""How the paper evaluates; which of equally good checkpoints gives its rows, see docs/fidelity.md."""
+
+
+def learn(
+    waiting_env: gym.Env[Any, Any] | WaitingVectorEnv,
+    method: str = "lexicographic",
+    lam: float | None = None,
+    *,
+    steps: int | None = None,
+    decisions: int | None = None,
+    seed: int = 0,
+    preset: str | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    tolerance: float | str = 0.0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    callback: Callback | None = None,
+) -> Learned:
+    """Learn where and how long to wait, from scratch or around a base policy.
+
+    An environment that can be enumerated is learned with tables, every other with networks; the progress line and
+    `info.policy` of the result say which.
+
+    - `method` is `"lexicographic"`, `"scalar"` (with λ = `lam`) or `"vanilla"` (no waits).
+    - `preset` is `"paper"` (its hyperparameters; the default for its tasks) or `"best"` (beyond the paper; the default
+      for every other environment). With tables, `"best"` reaches the exact optimum in a fraction of the steps; with
+      networks one run learns policies of many λ, and playing them decides which one is the result.
+    - `settings` are a `QSettings` or `LDQNSettings`, or a few values in place of the preset's: `{"gamma": 0.99}`.
+    - How long to train is given in primitive `steps` or in `decisions`. By default it is as long as in the paper (10
+      million steps with tables, 1 million decisions with networks), or with `"best"` 10 million and 200,000 steps.
+    - `tolerance` is how much mean task return you would give for fewer queries, as an amount or a share such as
+      `"1%"`, where the result is chosen among several policies.
+    - The run is saved in the folder `out`. Ctrl-C stops after the next evaluation and returns what was learned so far,
+      with `finished` False; `resume` goes on with such a run in `out`.
+    - `callback` is called after each evaluation, see `training.callbacks`.
+
+    >>> from letitcook import make
+    >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
+    >>> result.length, result.queries
+    (33.0, 25.0)
+    """
+    folder = None if out is None else Path(out)
+    stopped = _stopped_run(folder) if resume else None
+    if folder is not None and stopped is None:
+        check_output(folder)
+    length, accepted = read_timesteps(steps, decisions), Tolerance.read(tolerance)
+    spec = RunSpec(method, lam, seed, preset or "", settings or {}, length, accepted)
+    with working("preparing (the first run compiles its kernels)", progress):
+        training = prepare(waiting_env, spec)
+    if stopped is not None:
+        training.resume(stopped)
+    training.callback = callback
+    ended = _train(training, progress, folder)
+    learned = training.result() if ended else training.stopped()
+    if folder is not None:
+        learned.save(folder, replace=stopped is not None)
+    return learned
+
+
+def _stopped_run(folder: Path | None) -> Learned:
+    if folder is None:
+        raise SettingError("resuming needs the folder of the stopped run; give it with --out (out=... in Python)")
+    return load(folder)
+
+
+def _usual_preset(env: gym.Env[Any, Any] | WaitingVectorEnv) -> str:
+    """Return `paper` for its tasks, `best` for every other environment."""
+    return "best" if isinstance(env, WaitingVectorEnv) or task_of(waiting_env_of(env)) is None else "paper"
+
+
+def _train(training: Training, progress: bool, keep: Path | None) -> bool:
+    """Train with a progress line to the end, or until ctrl-C; returns whether the end was reached.
+
+    If the environment gives something that is not a number, what was good so far is kept in the folder `keep`.
+    """
+    using = {"table": "tables", "network": "networks"}[training.info.policy]
+    try:
+        with (
+            _interruptible() as interrupted,
+            training_line(training.timesteps, progress, training.passed(), using) as show,
+        ):
+            for point in training.run():
+                show(training.passed(), point, training.best or point)
+                if interrupted.is_set():
+                    break
+    except NotFiniteError:
+        if keep is not None and training.best is not None:
+            training.stopped().save(keep, replace=True)
+        raise
+    return training.ended
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Let the first ctrl-C set an event, and a second one interrupt at once; only the main thread can do so."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(signum: int, frame: Any) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) -> Training:
+    """Make a run ready: with tables if the environment can be enumerated, else with networks."""
+    spec = replace(spec, preset=spec.preset or _usual_preset(waiting_env))
+    if isinstance(waiting_env, WaitingVectorEnv):
+        return prepare_networks(waiting_env, spec)
+    env = waiting_env_of(waiting_env)
+    if not can_be_enumerated(env):
+        return prepare_networks(env, spec)
+    horizon = horizon_of(env)
+    if horizon is None:
+        raise SettingError("this environment has no time limit; make it with max_episode_steps=...")
+    training = prepare_tables(enumerate_env(env), env.decisions, horizon, spec, _task_name(env), env.gamma)
+    training.info = replace(training.info, env_spec=env.env_spec)
+    return training
+
+
+def prepare_tables(
+    tables: Tables, decisions: Decisions, horizon: int, spec: RunSpec, task: str | None = None, gamma: float = 1.0
+) -> Training:
+    """Make a run with tables ready."""
+    context = PresetContext(spec.method, task, decisions.has_base, gamma, tables.deterministic)
+    settings = spec.settings_for("table", context)
+    assert isinstance(settings, QSettings)
+    objective, taken = spec.objective, decisions_of(spec.method, decisions)
+    learner = QLearner(tables, taken, horizon, objective, settings, check_seed(spec.seed))
+    info = RunInfo("table", spec.method, spec.lam, spec.seed, spec.preset, settings, decisions, task)
+    plan = PAPER_PLANS["table"] if spec.preset == "paper" else EvaluationPlan()
+    if spec.preset != "paper" and not tables.deterministic:  # else one episode tells all; here many cost little
+        looks = tuple(10 * look for look in LOOKS)
+        plan = EvaluationPlan(episodes=10 * SCREENING, choosing=True, looks=looks, tolerance=spec.tolerance)
+    return Training(learner, objective, info, spec.length_for("table"), plan)
+
+
+def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Training:
+    """Make a run with networks ready: in the compiled loop if it knows the task, else in Python."""
+    is_vector = isinstance(env, WaitingVectorEnv)
+    task, wrapped = (None, env.base) if isinstance(env, WaitingVectorEnv) else (task_of(env), _base_of(env))
+    base = wrapped if isinstance(wrapped, NetworkPolicy) else None
+    timesteps, name = spec.length_for("network"), None if is_vector or task is None else _task_name(env)
+    context = PresetContext(
+        spec.method, None if task is None else task.name, wrapped is not None, env.gamma, timesteps=timesteps.count
+    )
+    settings = spec.settings_for("network", context)
+    assert isinstance(settings, LDQNSettings)
+    compiled = task is not None and (wrapped is None or base is not None)
+    world: Task | WaitingEnv | WaitingVectorEnv
+    if compiled and task is not None:
+        world = task
+    # Else an environment of its own around the same world: the learner may discount where the user does not.
+    elif isinstance(env, WaitingVectorEnv):
+        world = env.with_discount(settings.gamma)
+    else:
+        world = env.with_discount(settings.gamma, settings.uses_intermediate)
+    objective, taken = spec.objective, decisions_of(spec.method, env.decisions)
+    learner = LDQN(world, taken, objective, settings, check_seed(spec.seed), base if compiled else None)
+    info = RunInfo("network", spec.method, spec.lam, spec.seed, spec.preset, settings, taken, name)
+    if isinstance(env, WaitingEnv):
+        info = replace(info, env_spec=env.env_spec)
+    return Training(learner, objective, info, timesteps, _network_plan(spec, compiled), base)
+
+
+def _task_name(env: WaitingEnv | WaitingVectorEnv) -> str | None:
+    """Return the name of the task; None where the environment was made from names, for its base is not the task's."""
+    if isinstance(env, WaitingVectorEnv) or env.env_spec is not None:
+        return None
+    task = task_of(env)
+    return None if task is None else task.name
+
+
+def _base_of(env: WaitingEnv) -> Any:
+    """Return the base policy that is wrapped, None if there is none."""
+    wrapped = base_env_of(env)
+    return None if wrapped is None else wrapped.base
+
+
+def _network_plan(spec: RunSpec, compiled: bool) -> EvaluationPlan:
+    """Return how a run with networks is evaluated: on fewer episodes where each step goes through Python."""
+    fresh_episodes = FRESH_EPISODES if compiled else FRESH_EPISODES_IN_PYTHON
+    if spec.preset == "paper":
+        return replace(PAPER_PLANS["network"], fresh_episodes=fresh_episodes)
+    return EvaluationPlan(
+        episodes=SCREENING if compiled else SCREENING_IN_PYTHON,
+        fresh_episodes=fresh_episodes,
+        choosing=True,
+        looks=LOOKS if compiled else LOOKS_IN_PYTHON,
+        tolerance=spec.tolerance,
+    )

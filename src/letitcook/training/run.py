@@ -1,0 +1,313 @@
+"""What a run is and what comes of it, and how it is kept: a folder with a manifest, the policy, the learning curve."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from letitcook.core.decisions import Decisions, Policy
+from letitcook.deep.policy import NetworkPolicy
+from letitcook.deep.settings import LDQNSettings
+from letitcook.errors import FileFormatError
+from letitcook.finite.policy import TablePolicy
+from letitcook.finite.settings import QSettings
+from letitcook.storage import folders
+from letitcook.storage.setting_values import read_settings
+from letitcook.training.env_spec import WrappedEnvSpec
+from letitcook.training.selection import Candidate
+
+VERSION = metadata.version("letitcook")
+PARTS = ("policy", "curve", "base", "checkpoint", "front")
+POLICY, CURVE, BASE, CHECKPOINT, FRONT = (f"{name}.safetensors" for name in PARTS)
+PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "minigrid", "safetensors", "polars")
+"""Packages whose versions are kept with a run."""
+SETTINGS: dict[str, type[QSettings] | type[LDQNSettings]] = {"table": QSettings, "network": LDQNSettings}
+"""Settings by what is learned."""
+POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy}
+"""Policies that can be saved, by the name in the manifest."""
+
+
+class Point(NamedTuple):
+    """One evaluation: the primitive steps and the decisions before it, and means over its episodes."""
+
+    step: int
+    decision: int
+    task_return: float
+    length: float
+    queries: float
+    base_queries: float
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a run is: all that decides its result, and how its environment is made again.
+
+    >>> info = RunInfo("table", "lexicographic", None, 0, "paper", QSettings(), Decisions(("go", "stay"), 1, (2,)))
+    >>> RunInfo.of_data(info.data()) == info, info.mode
+    (True, 'scratch')
+    """
+
+    policy: Literal["table", "network"]
+    """What is learned: a table or networks."""
+    method: str
+    """`lexicographic`, `scalar` or `vanilla`."""
+    lam: float | None
+    seed: int
+    preset: str
+    settings: QSettings | LDQNSettings
+    decisions: Decisions
+    task: str | None = None
+    """Name of the task, if it is one of ours."""
+    env_spec: WrappedEnvSpec | None = None
+    """The environment and the base policy by name, where they were given so."""
+
+    @property
+    def mode(self) -> str:
+        """`wrap` around a base policy, else `scratch`."""
+        return "wrap" if self.decisions.has_base else "scratch"
+
+    def data(self) -> dict[str, Any]:
+        """Return the record as plain data."""
+        return {
+            "policy": self.policy,
+            "method": self.method,
+            "lambda": self.lam,
+            "seed": self.seed,
+            "preset": self.preset,
+            "settings": folders.as_plain(asdict(self.settings)),
+            "decisions": folders.as_plain(asdict(self.decisions)),
+            "task": self.task,
+            "mode": self.mode,
+            "env_spec": None if self.env_spec is None else self.env_spec.data(),
+        }
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any]) -> RunInfo:
+        """Return the record that `data()` described."""
+        decisions, spec = data["decisions"], data["env_spec"]
+        return cls(
+            policy=data["policy"],
+            method=data["method"],
+            lam=data["lambda"],
+            seed=data["seed"],
+            preset=data["preset"],
+            settings=read_settings(SETTINGS[data["policy"]], data["settings"]),
+            decisions=Decisions(tuple(decisions["actions"]), decisions["wait"], tuple(decisions["durations"])),
+            task=data["task"],
+            env_spec=None if spec is None else WrappedEnvSpec.of_data(spec),
+        )
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What came of a run: the best policy, its numbers, and the curve."""
+
+    policy: Policy
+    best: Point
+    """The evaluation by which the policy was chosen."""
+    fresh: Point
+    """The policy on fresh episodes; the same as `best` if the run was stopped before its end."""
+    curve: list[Point]
+    steps: int
+    """Primitive steps of training."""
+    decisions_taken: int
+    """Decisions of training."""
+    seconds: float
+    info: RunInfo
+    """What the run is: method, λ, seed, preset, settings and decisions."""
+    time: tuple[float, ...] = ()
+    """Mean primitive steps that a fresh episode spends in each decision; empty if the run was stopped."""
+    base: NetworkPolicy | None = None
+    """The network that was wrapped, where there is one."""
+    checkpoint: dict[str, NDArray[Any]] | None = None
+    """The learner's state, if the run was stopped before its end."""
+    evaluation_episodes: int = 0
+    """Episodes that were played to evaluate and to choose, beside the training."""
+    choice: dict[str, Any] | None = None
+    """How the policy was chosen, where there were several candidates."""
+    front: tuple[Candidate, ...] = ()
+    """Policies of several trade-offs that no other one beat in both task return and queries, fewest queries first."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run reached its end; else it holds what it takes to go on."""
+        return self.checkpoint is None
+
+    @property
+    def length(self) -> float:
+        """Mean primitive steps of the policy's episodes."""
+        return self.fresh.length
+
+    @property
+    def queries(self) -> float:
+        """Mean queries of the policy."""
+        return self.fresh.queries
+
+    @property
+    def task_return(self) -> float:
+        """Mean task return of the policy."""
+        return self.fresh.task_return
+
+    def save(self, path: str | Path, replace: bool = False) -> Path:
+        """Write the run as a folder: manifest, policy, learning curve; the learner's state, if it was stopped.
+
+        With `replace`, the folder may hold an older state of the run, which goes once the new one is written.
+        """
+        folder = Path(path) if replace else folders.check_output(Path(path))
+        folders.write_folder(folder, self.files(), replace)
+        return folder
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files of the run's folder, by name."""
+        curve = np.array(self.curve, dtype=np.float64)
+        content = {
+            "run": self.info.data(),
+            "best": self.best._asdict(),
+            "fresh": self.fresh._asdict(),
+            "time": list(self.time),
+            "steps": self.steps,
+            "decisions_taken": self.decisions_taken,
+            "seconds": self.seconds,
+            "evaluation_episodes": self.evaluation_episodes,
+            "choice": self.choice,
+            "finished": self.checkpoint is None,
+            "provenance": provenance(),
+        }
+        made = {
+            folders.MANIFEST: folders.manifest("run", content),
+            POLICY: folders.pack_arrays(self.policy.arrays()),  # type: ignore[attr-defined]
+            CURVE: folders.pack_arrays({name: curve[:, i] for i, name in enumerate(Point._fields)}),
+        }
+        if self.base is not None:
+            made[BASE] = folders.pack_arrays(self.base.arrays())
+        if self.front:
+            made[FRONT] = folders.pack_arrays(candidate_arrays(self.front))
+        if self.checkpoint is not None:
+            made[CHECKPOINT] = folders.pack_arrays(self.checkpoint)
+        return made
+
+
+def provenance() -> dict[str, Any]:
+    """Return what a run was made with: versions, the kind of machine, and the time.
+
+    >>> sorted(provenance())
+    ['machine', 'packages', 'python', 'time', 'version']
+    """
+    return {
+        "version": VERSION,
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def load(path: str | Path) -> Learned:
+    """Read a run that was saved.
+
+    >>> import tempfile
+    >>> from letitcook import learn, make
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     folder = learn(make("cook", mode="wrap"), steps=20_000, progress=False).save(place + "/run")
+    ...     run = load(folder)
+    >>> run.info.method, len(run.curve)
+    ('lexicographic', 2)
+    """
+    folder = Path(path)
+    folders.read_manifest(folder, "run")  # says best what is wrong with a folder of another kind
+    return from_files(folders.read_folder(folder), folder)
+
+
+def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
+    """Return the run that these files hold; `folder` is where they stand."""
+    manifest = run_manifest(content, folder)
+    arrays = folders.unpack_arrays(content.get(POLICY), folder / POLICY)
+    base, checkpoint, front = content.get(BASE), content.get(CHECKPOINT), content.get(FRONT)
+    try:
+        info = RunInfo.of_data(manifest["run"])
+        return Learned(
+            policy=POLICIES[info.policy].from_arrays(arrays),
+            best=Point(**manifest["best"]),
+            fresh=Point(**manifest["fresh"]),
+            curve=curve_of(content, folder),
+            steps=manifest["steps"],
+            decisions_taken=manifest["decisions_taken"],
+            seconds=manifest["seconds"],
+            info=info,
+            time=tuple(manifest.get("time", ())),
+            base=None if base is None else NetworkPolicy.from_arrays(folders.unpack_arrays(base, folder / BASE)),
+            evaluation_episodes=int(manifest.get("evaluation_episodes", 0)),
+            choice=manifest.get("choice"),
+            front=()
+            if front is None
+            else tuple(candidates_of(folders.unpack_arrays(front, folder / FRONT), info.policy)),
+            checkpoint=None if manifest["finished"] else folders.unpack_arrays(checkpoint, folder / CHECKPOINT),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
+
+
+def run_manifest(content: Mapping[str, bytes], folder: Path) -> dict[str, Any]:
+    """Return the manifest among a run's files, in today's form if an older version wrote it."""
+    manifest = folders.parse_manifest(content.get(folders.MANIFEST, b""), "run", folder / folders.MANIFEST)
+    return _upgraded(manifest, folder) if manifest["format"] == 1 else manifest
+
+
+def _upgraded(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run of version 0.1 in today's form; decisions were not counted then, and are 0."""
+    if manifest.get("finished") is False:
+        raise FileFormatError(
+            f"{folder} was stopped by letitcook 0.1, and this version cannot go on with it; train it anew"
+        )
+    try:
+        about = manifest["about"]
+        run = {**about, "task": about.get("task"), "env_spec": about.get("origin")}
+        points = {name: {"decision": 0, **manifest[name]} for name in ("best", "fresh")}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
+    return {"decisions_taken": 0, **manifest, **points, "run": run}
+
+
+def candidate_arrays(candidates: Sequence[Candidate]) -> dict[str, NDArray[Any]]:
+    """Return candidates as arrays, to be saved."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for i, candidate in enumerate(candidates):
+        parts = {**candidate.policy.arrays(), "screening": candidate.screening}
+        z = np.nan if candidate.log_lambda is None else candidate.log_lambda
+        parts["met"] = np.array([candidate.step, candidate.decision, z], dtype=np.float64)
+        arrays.update({f"candidate.{i}.{name}": array for name, array in parts.items()})
+    return arrays
+
+
+def candidates_of(arrays: Mapping[str, NDArray[Any]], policy_kind: str) -> list[Candidate]:
+    """Return the candidates among saved arrays; their policies are tables or networks, by the names of `POLICIES`."""
+    parts: dict[int, dict[str, NDArray[Any]]] = {}
+    for name, array in arrays.items():
+        if name.startswith("candidate."):
+            _, number, part = name.split(".", 2)
+            parts.setdefault(int(number), {})[part] = array
+    found = []
+    for _, its in sorted(parts.items()):
+        step, *decision, z = its["met"].tolist()
+        policy = POLICIES[policy_kind].from_arrays(its)
+        log_lambda, screening = None if np.isnan(z) else z, its["screening"].copy()
+        found.append(Candidate(int(step), log_lambda, policy, screening, decision=int(sum(decision))))
+    return found
+
+
+def curve_of(content: Mapping[str, bytes], folder: Path) -> list[Point]:
+    """Return the learning curve that a run's files hold."""
+    curve = folders.unpack_arrays(content.get(CURVE), folder / CURVE)
+    curve.setdefault("decision", np.zeros(len(curve["step"])))  # version 0.1 did not count them
+    rows = zip(*(curve[name].tolist() for name in Point._fields), strict=True)
+    return [Point(int(step), int(decision), *numbers) for step, decision, *numbers in rows]

@@ -1,0 +1,1 @@
+"""Environments around environments: waiting, base policies, several at once."""

@@ -1,0 +1,97 @@
+"""A base policy as an environment with two actions: ask it for one primitive action, or wait one step."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from letitcook.adapters import check_spaces
+from letitcook.adapters.actions import checked_action, wait_action
+from letitcook.core.decisions import WRAPPER, Policy
+from letitcook.errors import SpaceError
+
+BASE, WAIT = 0, 1
+"""The two primitive actions of a wrapped environment."""
+
+
+class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """Two actions around an environment: 0 queries the base policy for one primitive action, 1 waits one step.
+
+    The wait is any fixed action of the environment's space. The base may be stochastic (`deterministic=False`) and may
+    keep a state between its calls, reset with each episode. Its queries are counted: `info["base_queries"]` is 1 in a
+    step that asked it, else 0; `base_seconds` is the time spent inside its `predict` since the environment was made.
+
+    >>> from letitcook.adapters import CallablePolicy
+    >>> env = BasePolicyEnv(gym.make("MountainCar-v0"), CallablePolicy(lambda o: 2 if o[1] > 0 else 0), wait=1)
+    >>> _ = env.reset(seed=0)
+    >>> env.step(0)[4]["base_queries"], env.step(1)[4]["base_queries"]
+    (1, 0)
+    """
+
+    action_names = WRAPPER
+
+    def __init__(self, env: gym.Env[Any, Any], base: Policy, wait: Any, deterministic: bool = True) -> None:
+        fixed = wait_action(wait, env.action_space)
+        check_spaces(base, env.observation_space, env.action_space, fixed)
+        gym.utils.RecordConstructorArgs.__init__(
+            self, base=base, wait=fixed, deterministic=deterministic, _disable_deepcopy=True
+        )
+        gym.Wrapper.__init__(self, env)
+        self.base = base
+        self.wait = fixed
+        self.deterministic = deterministic
+        self.action_space = spaces.Discrete(2)
+        self._observation: Any = None
+        self._base_state: Any = None
+        self._episode_start = True
+        self.base_seconds = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment and the base policy's state."""
+        self._observation, info = self.env.reset(seed=seed, options=options)
+        self._base_state, self._episode_start = None, True
+        return self._observation, info
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Query the base policy and do as it says, or wait one step."""
+        asked = int(action) == BASE
+        # An environment may change the array that it is given.
+        chosen = self.base_action() if asked else np.copy(self.wait) if isinstance(self.wait, np.ndarray) else self.wait
+        observation, reward, terminated, truncated, info = self.act(chosen)
+        return observation, reward, terminated, truncated, {**info, "base_queries": int(asked)}
+
+    def act(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Do one action of the environment inside."""
+        inner = getattr(self.env, "act", self.env.step)
+        self._observation, reward, terminated, truncated, info = inner(action)
+        return self._observation, reward, terminated, truncated, info
+
+    def base_action(self) -> Any:
+        """Query the base policy at the current observation."""
+        if self._observation is None:
+            raise SpaceError("the wrapped environment was not reset; call reset() first")
+        began = perf_counter()
+        action, self._base_state = self.base.predict(
+            self._observation, self._base_state, np.array([self._episode_start]), deterministic=self.deterministic
+        )
+        self.base_seconds += perf_counter() - began
+        self._episode_start = False
+        return checked_action(action, self.env.action_space)
+
+
+def base_env_of(env: gym.Env[Any, Any]) -> BasePolicyEnv | None:
+    """Return the `BasePolicyEnv` in a stack of wrappers, None if no base policy is wrapped.
+
+    >>> base_env_of(gym.make("MountainCar-v0")) is None
+    True
+    """
+    layer: gym.Env[Any, Any] = env
+    while isinstance(layer, gym.Wrapper):
+        if isinstance(layer, BasePolicyEnv):
+            return layer
+        layer = layer.env
+    return None

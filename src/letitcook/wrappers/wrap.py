@@ -1,0 +1,72 @@
+"""Waiting around a policy you already have.
+
+The decisions of a wrapper are `{base, wait} ∪ W`: query the base policy for one primitive action, wait one step, or
+commit to a longer wait. That is a `WaitingEnv` around `BasePolicyEnv`, an environment with two actions, so that
+everything that learns, plans and evaluates works on it unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, overload
+
+import gymnasium as gym
+
+from letitcook.adapters import as_policy, check_spaces
+from letitcook.adapters.actions import wait_action
+from letitcook.wrappers.base_policy import WAIT, BasePolicyEnv
+from letitcook.wrappers.vector import WaitingVectorEnv
+from letitcook.wrappers.waiting import WaitingEnv
+
+
+@overload
+def wrap(
+    env: gym.Env[Any, Any],
+    base: Any,
+    wait: Any,
+    durations: Iterable[int],
+    gamma: float = 1.0,
+    deterministic: bool = True,
+) -> WaitingEnv: ...
+
+
+@overload
+def wrap(
+    env: gym.vector.VectorEnv[Any, Any, Any],
+    base: Any,
+    wait: Any,
+    durations: Iterable[int],
+    gamma: float = 1.0,
+    deterministic: bool = True,
+) -> WaitingVectorEnv: ...
+
+
+def wrap(
+    env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
+    base: Any,
+    wait: Any,
+    durations: Iterable[int],
+    gamma: float = 1.0,
+    deterministic: bool = True,
+) -> WaitingEnv | WaitingVectorEnv:
+    """Return the waiting environment with decisions `{base, wait} ∪ W` around a base policy.
+
+    `base` is a model of Stable-Baselines3 or sb3-contrib, a skrl agent, a torch.nn.Module with a value or logit for
+    each action, an object with `predict`, or a function from observation to action; `wait` is any fixed action of the
+    environment's space. Vector environments become a `WaitingVectorEnv`.
+
+    >>> push = lambda observation: 2 if observation[1] > 0 else 0
+    >>> env = wrap(gym.make("MountainCar-v0"), push, wait=1, durations=(2, 4))
+    >>> [env.decisions.label(u) for u in range(env.decisions.n)]
+    ['base', 'wait', 'wait 2', 'wait 4']
+    >>> wrap(gym.make("Pendulum-v1"), lambda observation: [0.5], wait=0.0, durations=(2, 4)).action_space
+    Discrete(4)
+    """
+    if isinstance(env, gym.vector.VectorEnv):
+        seen, taken = env.single_observation_space, env.single_action_space
+        fixed = wait_action(wait, taken)
+        policy = as_policy(base, seen, taken, fixed)
+        check_spaces(policy, seen, taken, fixed)
+        return WaitingVectorEnv(env, fixed, durations, gamma, policy, deterministic)
+    policy = as_policy(base, env.observation_space, env.action_space, wait)
+    return WaitingEnv(BasePolicyEnv(env, policy, wait, deterministic), wait=WAIT, durations=durations, gamma=gamma)

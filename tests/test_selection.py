@@ -1,0 +1,172 @@
+"""Choosing among policies by playing them."""
+
+import numpy as np
+import pytest
+
+from letitcook.errors import SettingError
+from letitcook.training.selection import (
+    SETTLED,
+    Candidate,
+    Tolerance,
+    choose,
+    choose_best,
+    front,
+    leading,
+    met,
+    passing,
+    promising,
+    spread,
+    worse,
+)
+
+LOOKS = (50, 50, 100, 200)
+
+
+class Bandit:
+    """Policies are `(loss, spread, queries)`; episodes differ by seed, in common to all policies."""
+
+    def __init__(self):
+        self.played = 0
+
+    def play(self, policy, look, episodes):
+        loss, spread, queries = policy
+        self.played += episodes
+        common = np.random.default_rng([7, look]).normal(200.0, 30.0, episodes)
+        own = np.random.default_rng([int(1000 * loss + 7), int(queries), look]).normal(0.0, spread, episodes)
+        out = np.zeros((episodes, 4))
+        out[:, 0] = common - loss + own
+        out[:, 2] = queries
+        return out
+
+    def candidate(self, loss, queries, spread=1.0, step=10):
+        policy = (loss, spread, queries)
+        return Candidate(step, 0.0, policy, self.play(policy, 99, 20))
+
+
+def test_the_fewest_queries_without_a_measurable_loss_win():
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (0.0, 40), (3.0, 20), (60.0, 5))]
+    choice = choose(candidates, bandit.play, LOOKS)
+    assert choice.candidate.queries == 40
+    assert choice.tested <= 2
+
+
+def test_a_tolerance_lets_a_worse_one_pass_and_no_more_than_that():
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (3.0, 20), (60.0, 5))]
+    assert choose(candidates, bandit.play, LOOKS, tolerance=Tolerance(4.0)).candidate.queries == 20
+    assert choose(candidates, bandit.play, LOOKS, tolerance=Tolerance(share=0.5)).candidate.queries == 5
+
+
+def test_a_loss_that_fresh_episodes_cannot_show_is_accepted():
+    """Returns spread by 30: the mean of 400 episodes is known to ±2.9, that of 100,000 to ±0.2."""
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (2.0, 20), (8.0, 5))]
+    assert choose(candidates, bandit.play, LOOKS, fresh_episodes=400).candidate.queries == 20
+    assert choose(candidates, bandit.play, LOOKS, fresh_episodes=100_000).candidate.queries == 90
+    assert choose(candidates, bandit.play, LOOKS).candidate.queries == 90
+
+
+def test_the_reference_is_the_choice_if_nothing_passes():
+    bandit = Bandit()
+    candidates = [bandit.candidate(0.0, 90), bandit.candidate(20.0, 20), bandit.candidate(30.0, 10)]
+    choice = choose(candidates, bandit.play, LOOKS)
+    assert choice.candidate is choice.reference is candidates[0]
+
+
+def test_more_queries_than_the_reference_are_never_chosen():
+    bandit = Bandit()
+    candidates = [bandit.candidate(0.5, 90), bandit.candidate(0.0, 10)]
+    assert choose(candidates, bandit.play, LOOKS).candidate.queries == 10
+
+
+def test_a_policy_that_loses_nothing_is_seldom_ruled_out_and_a_lucky_one_is_found_out():
+    kept = found = 0
+    for seed in range(40):
+        dice = np.random.default_rng(seed)
+        b = dice.normal(0.0, 5.0, (4, 100))
+        equal, bad = b + dice.normal(0.0, 3.0, b.shape), b - 1.5 + dice.normal(0.0, 3.0, b.shape)
+        looks = [b[: n + 1].ravel() for n in range(4)]
+        kept += not any(worse(equal[: n + 1].ravel(), looks[n], 0.0, 0.05 / 4) for n in range(4))
+        found += any(worse(bad[: n + 1].ravel(), looks[n], 0.0, 0.05 / 4) for n in range(4))
+    assert kept >= 36
+    assert found == 40
+
+
+@pytest.mark.parametrize(("shift", "tolerance", "is_worse"), [(0.0, 0.0, False), (-1.0, 0.0, True), (-1.0, 1.0, False)])
+def test_equal_differences_need_no_test(shift, tolerance, is_worse):
+    b = np.array([3.0, 5.0, 9.0])
+    assert worse(b + shift, b, tolerance, 0.01) is is_worse
+
+
+def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept():
+    bandit = Bandit()
+    hopeless = [bandit.candidate(100.0, q, spread=0.0) for q in range(1, 10)]
+    good = [bandit.candidate(0.0, q, spread=0.0) for q in range(30, 60)]
+    left = promising([*hopeless, *good], most=5)
+    assert [c in left for c in hopeless] == [True] + [False] * 8  # the first is on the front
+    assert [c for c in left if c in spread(good, 5)] == spread(good, 5)
+    assert [c.queries for c in spread(good, 5)] == [30, 37, 44, 51, 59]  # from the fewest queries to the most
+    assert len(left) <= 1 + 5 + 16
+    assert [c.queries for c in front(left)] == [1, 30]
+
+
+@pytest.mark.parametrize("text", ["-1", "-1%", "nan", "inf", "many", "", "%"])
+def test_tolerances_that_make_no_sense_are_refused(text):
+    with pytest.raises(SettingError, match="tolerance"):
+        Tolerance.read(text)
+
+
+def scripted(task_return, queries, step=1):
+    return Candidate(step, 0.0, (task_return, queries), np.array([[task_return, 0.0, queries]] * 5))
+
+
+def test_most_trade_offs_are_met_where_a_loss_begins():
+    asked = []
+
+    def meet(z):
+        asked.append(z)
+        return scripted(100.0 if z < 0.6 else 90.0, 50.0 - z)
+
+    new = met(meet, (-3.0, 3.0), [])
+    assert asked[:7] == [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+    assert asked[7:] == [0.5, 0.75, 0.625]
+    assert passing(new)[0].queries == 49.5
+    # What is known from before sets the standard: then nothing passes, and there is no gap to look into.
+    asked.clear()
+    met(meet, (-3.0, 3.0), [scripted(101.0, 60.0)])
+    assert len(asked) == 7
+
+
+def test_of_many_equals_some_with_few_and_some_with_many_queries_become_the_reference():
+    equal = [scripted(200.0, q) for q in range(40)]
+    chosen = [c.queries for c in leading([*equal, scripted(199.0, 0.0)])]
+    assert len(chosen) == SETTLED[0]
+    assert (chosen[0], chosen[-1]) == (0, 39)
+    assert [c.queries for c in leading([scripted(199.0, 3.0), scripted(200.0, 7.0)])] == [7, 3]
+    assert [c.queries for c in leading([scripted(199.0, 3.0), scripted(200.0, 7.0)], price=1.0)] == [3, 7]
+
+
+def test_a_single_objective_takes_the_best_mean():
+    bandit = Bandit()
+    candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (0.5, 10), (3.0, 5))]
+    assert choose_best(candidates, bandit.play, LOOKS, price=0.0).candidate.queries == 90
+    assert choose_best(candidates, bandit.play, LOOKS, price=0.1).candidate.queries == 10
+
+
+def test_the_base_itself_is_a_reference_even_if_others_looked_as_good():
+    """Twenty candidates lose in one episode of two hundred, which few episodes do not show; the base never loses."""
+
+    def play(policy, look, episodes):
+        out = np.zeros((episodes, 4))
+        out[:, 0] = 200.0
+        if policy != "base" and look >= 2:
+            out[:: 100 + policy, 0] = 100.0
+        out[:, 2] = 200.0 if policy == "base" else 50.0 + policy
+        return out
+
+    candidates = [Candidate(5, 0.0, n, play(n, 0, 20)) for n in range(20)]
+    base = Candidate(0, None, "base", play("base", 0, 20))
+    looks = (50, 50, 400, 400)
+    assert choose(candidates, play, looks).candidate is not base
+    assert choose([*candidates, base], play, looks).candidate is base
