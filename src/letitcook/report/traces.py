@@ -204,7 +204,7 @@ def drawing(task: str, state: Any, action: int | None) -> dict[str, Any]:
 
     In Pong that is the action which was executed; with sticky actions it need not be the one that was chosen.
 
-    >>> drawing("cook", cook.START, action=None)
+    >>> drawing("cook", kitchen.START, action=None)
     {'x': 1, 'y': 1, 'facing': 0, 'held': 0, 'onions': 0, 'left': 0, 'delivered': 0, 'action': None}
     >>> drawing("mountain-car", np.array([-0.51, 0.01]), action=2)
     {'x': -0.51, 'action': 2}

@@ -90,7 +90,7 @@ def picture(task: str) -> Picture:
 def draw_kitchen(state: kitchen.State) -> Picture:
     """Return the kitchen of Cook in pixels, without the line of text below it.
 
-    >>> kitchen(WAITING).shape
+    >>> draw_kitchen(WAITING).shape
     (400, 400, 3)
     """
     about = scene("cook")
