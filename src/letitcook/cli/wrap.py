@@ -35,7 +35,11 @@ def wrap(
     durations: Annotated[str, typer.Option(help="Waits in steps, such as 2,4,8")],
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the run; it must not exist yet", metavar="DIR")],
     wait: Annotated[
-        str | None, typer.Option(help="The action that waits: 1, or 0.0,0.0 (one number for all: 0)", metavar="ACTION")
+        str | None,
+        typer.Option(
+            help="The action that waits: 1, 0.0,0.0 (one number for all: 0), or hold: the last one again",
+            metavar="ACTION",
+        ),
     ] = None,
     passive: Annotated[
         str | None, typer.Option(help="Adds a wait action: module:function, or a method of the environment")

@@ -16,10 +16,18 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.errors import SettingError
+from letitcook.errors import SettingError, UnknownNameError
 
+Cost = Literal["decisions", "base"]
+"""What the second objective counts: decisions, or queries of a base policy."""
 Unit = Literal["step", "decision"]
 """What a timestep of training is: a primitive step, or a decision, however long it waits."""
+WITHOUT_BASE = 0.01
+"""What a decision costs that does not query the base policy, where a query of the base costs 1.
+
+Not 0: a wait for nothing would otherwise be as good as one that leads somewhere, and a learner without a clock would
+put its task off for ever.
+"""
 FOREVER = 2**62
 """Stands for a number of steps or decisions that is not limited."""
 WRAPPER = ("base", "wait")
@@ -43,8 +51,19 @@ class Decisions:
     """Index of the primitive action that waits one step."""
     durations: tuple[int, ...] = ()
     """Lengths of the waits in steps: whole numbers of at least 2, strictly increasing."""
+    hold: bool = False
+    """Whether a wait sends the last action again."""
+    cost: Cost = "decisions"
+    """What is to be few: decisions, or queries of the base policy, beside which other decisions hardly count."""
 
     def __post_init__(self) -> None:
+        if self.cost not in ("decisions", "base"):
+            raise UnknownNameError("cost", self.cost, ("decisions", "base"))
+        if self.cost == "base" and not self.has_base:
+            raise SettingError(
+                "cost='base' counts the queries of a base policy, and there is none here; "
+                "leave it out, or wrap a policy: letitcook.wrap(env, base, wait=..., durations=...)"
+            )
         if not 0 <= self.wait < len(self.actions):
             raise SettingError(
                 f"wait action {self.wait} is outside the action space 0..{len(self.actions) - 1}; "
@@ -83,6 +102,22 @@ class Decisions:
     def actions_of(self) -> NDArray[np.int64]:
         """Primitive action that each decision applies, `(n,)`."""
         return np.array([*range(len(self.actions)), *[self.wait] * len(self.durations)], dtype=np.int64)
+
+    @cached_property
+    def costs_of(self) -> NDArray[np.float64]:
+        """What each decision costs in the second objective, `(n,)`: 1, or next to nothing without the base.
+
+        >>> Decisions(WRAPPER, wait=1, durations=(2,), cost="base").costs_of.tolist()
+        [1.0, 0.01, 0.01]
+        """
+        costs = np.ones(self.n)
+        if self.cost == "base":
+            costs[1:] = WITHOUT_BASE
+        return costs
+
+    def cost_of(self, base_queries: int) -> float:
+        """Return what a decision has cost that queried the base that often."""
+        return 1.0 if self.cost == "decisions" else float(base_queries) or WITHOUT_BASE
 
     def label(self, decision: int) -> str:
         """Name a decision for people."""

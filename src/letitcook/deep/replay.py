@@ -140,13 +140,14 @@ def remember_intra_option(
     waits: NDArray[np.int64],
     durations: NDArray[np.int64],
     rng: NDArray[np.uint64],
+    wait_cost: float = 1.0,
 ) -> None:
     """Draw a shorter wait from inside one of `planned` steps, of which `elapsed` were run, and remember it.
 
     `path` holds the `elapsed + 1` observations, `rewards` those of the steps, `waits` the decisions that wait and
-    `durations` the steps that each decision asks for. What lies inside is a matter of the plan, not of how it went: to
-    count waits that the episode's end cut only when it came, or only when it did not, would favour one outcome of a
-    random world over the others.
+    `durations` the steps that each decision asks for; a wait costs `wait_cost`. What lies inside is a matter of the
+    plan, not of how it went: to count waits that the episode's end cut only when it came, or only when it did not,
+    would favour one outcome of a random world over the others.
     """
     first = random_below(rng, planned)
     decision = waits[random_below(rng, len(waits))]
@@ -160,7 +161,7 @@ def remember_intra_option(
         discount *= gamma
     at_end = last == elapsed
     ends, cut = at_end and terminated, at_end and truncated
-    reward = np.array([total, -1.0])
+    reward = np.array([total, -wait_cost])
     remember(replay, Transition(path[first], decision, reward, last - first, discount, path[last], ends, cut))
 
 

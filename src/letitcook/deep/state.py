@@ -56,7 +56,7 @@ ROWS_AT_ONCE = 320
 class Rules(NamedTuple):
     """The settings as the kernels take them: the names are those of `LDQNSettings`, a choice is its place in `CHOICES`.
 
-    `acting`, `conditioned` and `model_rows` follow from the others.
+    `acting`, `conditioned`, `model_rows` and `wait_cost` follow from the others.
     """
 
     gamma: float
@@ -95,6 +95,8 @@ class Rules(NamedTuple):
     """Whether the networks are conditioned on λ."""
     model_rows: int
     """Rows of each batch that come from rollouts of the wait model."""
+    wait_cost: float
+    """What a wait costs in the second objective."""
 
 
 class Networks(NamedTuple):
@@ -207,6 +209,7 @@ def _rules(settings: LDQNSettings, decisions: Decisions) -> Rules:
         acting=decisions.acting,
         conditioned=settings.log_lambda_range is not None,
         model_rows=settings.model_rollouts * settings.batch_size,
+        wait_cost=float(decisions.costs_of[decisions.wait]),
     )
 
 
@@ -414,7 +417,11 @@ def record_wait_steps(
     learner: Learner, path: NDArray[np.float32], rewards: NDArray[np.float64], elapsed: int, terminated: bool
 ) -> None:
     """Take in the steps of a wait: `path` holds the `elapsed + 1` observations, `rewards` those of the steps."""
-    typical, gamma, reward = typical_reward(learner.statistics), learner.rules.gamma, np.array([0.0, -1.0])
+    typical, gamma, reward = (
+        typical_reward(learner.statistics),
+        learner.rules.gamma,
+        np.array([0.0, -learner.rules.wait_cost]),
+    )
     for t in range(elapsed):
         reward[0] = rewards[t]
         ended = terminated and t + 1 == elapsed

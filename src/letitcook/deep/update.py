@@ -129,6 +129,7 @@ def use_wait_model(learner: Learner, block: int, rate: float, trusted: bool) -> 
             rules.gamma,
             workspace.wait_model,
             learner.rng,
+            rules.wait_cost,
         )
 
 

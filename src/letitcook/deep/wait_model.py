@@ -209,14 +209,18 @@ def roll_out(
     gamma: float,
     workspace: WaitModelWorkspace,
     rng: NDArray[np.uint64],
+    wait_cost: float = 1.0,
 ) -> None:
-    """Turn `rows` rows of a batch, from the `first` on, into waits of random length from the same observations."""
+    """Turn `rows` rows of a batch, from the `first` on, into waits of random length from the same observations.
+
+    A wait costs `wait_cost` in the second objective.
+    """
     size, running, workspace_x = len(wait_model.squares), rows, workspace.x
     measure_units(wait_model, inputs, typical_reward, workspace.units)
     for c in range(rows):
         i = first + c
         batch.decision[i] = waits[random_below(rng, len(waits))]
-        batch.reward[i, 0], batch.reward[i, 1], batch.discount[i] = 0.0, -1.0, 1.0
+        batch.reward[i, 0], batch.reward[i, 1], batch.discount[i] = 0.0, -wait_cost, 1.0
         workspace.row[c], workspace.left[c] = i, durations[batch.decision[i]]
         write_scaled(inputs, batch.observation[i], workspace_x[c])
     while running > 0:

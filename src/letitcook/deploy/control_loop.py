@@ -6,7 +6,7 @@ that late periods do not add up. In each one::
     stop?                    then the loop ends; the last action has had its whole period
     inside a wait: wake?     then the wait ends here
     is a decision due?       then sense, and ask the policy (and the base policy, where it says so)
-    act                      the action, or the wait action
+    act                      the action, or the wait action; where waits hold, the last action again
 
 A decision that was taken in period `k` and asks for `w` steps is over in period `k + w`. A period that lasts longer
 than it should runs into the next: whatever periods have begun by then are left out, and the loop goes on with the
@@ -23,9 +23,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from gymnasium import spaces
 
 from letitcook.core.decisions import Decisions, Policy
 from letitcook.errors import SettingError, SpaceError
+from letitcook.wrappers.hold import LastAction, is_hold
 
 Ended = Literal["stop", "max_steps", "interrupt", "error"]
 
@@ -127,6 +129,7 @@ def run(
     max_steps: int | None = None,
     on_stop: Callable[[Counters], object] | None = None,
     hold: bool = False,
+    action_space: spaces.Space[Any] | None = None,
     clock: Clock | None = None,
 ) -> Counters:
     """Control a system with a waiting policy at `rate_hz` periods a second, and return what was done.
@@ -136,6 +139,8 @@ def run(
     are, with the state they keep and whether it is the first call; functions of the observation will do.
 
     During a wait the wait action is sent in every period, or with `hold` once, for systems that keep the last one.
+    Where the decisions hold the last action (`wait="hold"` when the policy was made), that action is sent again, and
+    the policy sees it beside what was sensed; around a base policy the loop needs the system's `action_space` for that.
     `wake()`, a cheap alarm, is asked in every period inside a wait and can end it. The loop ends when `stop` says so,
     after `max_steps` periods, at ctrl-C, or with an error, which is raised; `on_stop(counters)` is called in any case.
 
@@ -148,10 +153,11 @@ def run(
     >>> sent, counters.queries, counters.longest_wait
     ([0, 1, 1, 1, 1, 1], 3, 3)
     """
-    _check(rate_hz, decisions, base, wait, max_steps)
+    _check(rate_hz, decisions, base, wait, max_steps, action_space)
     clock = SystemClock() if clock is None else clock
     counters = Counters()
-    chooser = _Chooser(_Asked(policy), None if base is None else _Asked(base), decisions, wait, clock, counters)
+    last = _last_action(decisions, action_space) if decisions.hold else None
+    chooser = _Chooser(_Asked(policy), None if base is None else _Asked(base), decisions, wait, clock, counters, last)
     began = due = 0
     action, waiting = None, False
     try:
@@ -236,6 +242,10 @@ class _Chooser:
     wait: Any
     clock: Clock
     counters: Counters
+    last_action: LastAction | None = None
+    """How the policy sees the last action, where waits hold it."""
+    sent: Any = None
+    """The last action that was sent, where waits hold it."""
 
     def choose(self, sense: Callable[[], Any]) -> tuple[Any, int, bool]:
         """Return the action to send, for how many periods, and whether it waits."""
@@ -244,21 +254,26 @@ class _Chooser:
         observation = sense()
         sensed = clock.now()
         counters.sense_seconds += sensed - begun
-        decision = self._checked(self.policy.answer(observation))
+        seen = observation if self.last_action is None else self.last_action.shown(observation, self.sent)
+        decision = self._checked(self.policy.answer(seen))
         decided = clock.now()
         counters.policy_seconds += decided - sensed
         counters.queries += 1
         action = int(self.decisions.actions_of[decision])
         waiting = action == self.decisions.wait
         duration = int(self.decisions.durations_of[decision])
+        holding = waiting and self.last_action is not None
         if self.base is None:
+            if holding:
+                action = 0 if self.sent is None else self.sent
+            self.sent = action
             return action, duration, waiting
-        if waiting:
-            return self.wait, duration, True
-        answer = self.base.answer(observation)
+        if waiting and not (holding and self.sent is None):  # at first there is nothing to hold
+            return self.sent if holding else self.wait, duration, True
+        self.sent = self.base.answer(observation)
         counters.base_seconds += clock.now() - decided
         counters.base_queries += 1
-        return answer, duration, False
+        return self.sent, duration, waiting
 
     def _checked(self, answer: Any) -> int:
         array = np.asarray(answer)
@@ -270,11 +285,37 @@ class _Chooser:
         return int(array.item())
 
 
-def _check(rate_hz: float, decisions: Decisions, base: object, wait: object, max_steps: int | None) -> None:
+def _last_action(decisions: Decisions, action_space: spaces.Space[Any] | None) -> LastAction:
+    """Return how a policy that holds sees the last action."""
+    if decisions.has_base:
+        assert action_space is not None
+        return LastAction(action_space)
+    return LastAction(spaces.Discrete(len(decisions.actions) - 1))
+
+
+def _check(
+    rate_hz: float,
+    decisions: Decisions,
+    base: object,
+    wait: object,
+    max_steps: int | None,
+    action_space: spaces.Space[Any] | None,
+) -> None:
     if not (math.isfinite(rate_hz) and rate_hz > 0.0):
         raise SettingError(f"rate_hz = {rate_hz} is not allowed; give the periods a second, such as 50")
     if max_steps is not None and max_steps < 1:
         raise SettingError(f"max_steps = {max_steps} is not allowed; carry out at least 1 period")
+    if decisions.has_base and decisions.hold:
+        if base is None or action_space is None:
+            raise SettingError(
+                "these are the decisions of a wrapper that holds the base policy's last action; give the policy as "
+                "base=..., and the system's action space as action_space=..."
+            )
+        if wait is not None and not is_hold(wait):
+            raise SettingError(f"the policy was made to hold the last action, and not to wait with {wait!r}")
+        return
+    if action_space is not None:
+        raise SettingError("action_space goes with a wrapper whose waits hold the last action; leave it out")
     if decisions.has_base and (base is None or wait is None):
         raise SettingError(
             "these are the decisions of a wrapper around a base policy; give the policy as base=..., and the system's "

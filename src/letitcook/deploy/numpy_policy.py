@@ -9,7 +9,10 @@ This file and `policy.npz` beside it were written by letitcook, and run without 
     action, steps = policy.decide(observation)     # what to do, and for how many control periods without sensing
 
 `policy.actions` names the actions; `action` counts from 0 in them. For a policy that wraps another one, action 0 is to
-ask that other policy. The arrays are plain numbers: nothing is unpickled.
+ask that other policy. Where `policy.hold` is True, action `policy.wait` is to send the last action again (if there was
+none yet: to ask the other policy, or action 0), and an observation is `{"observation": ..., "last_action": ...}`: the
+last action as a vector, whole numbers one-hot, all zeros before the first. The arrays are plain numbers: nothing is
+unpickled.
 
 A network's values are computed in float64 from its float32 weights and from the observation rounded to float32. The
 decision is the one that letitcook takes, except where two values are so close that float32's rounding, in which
@@ -57,6 +60,8 @@ class ExportedPolicy:
         """Index of the action that waits."""
         self.durations: tuple[int, ...] = tuple(decisions["durations"])
         """Steps of each wait: decision `len(actions) + i` waits `durations[i]` steps."""
+        self.hold: bool = bool(decisions.get("hold", False))
+        """Whether to wait is to send the last action again."""
         table = about["kind"] == "table"
         self._chooser: _Table | _Networks = _Table(arrays) if table else _Networks(about, arrays)
 

@@ -73,6 +73,7 @@ class QLearner:
             n_actions=tables.n_actions,
             durations=decisions.durations_of,
             actions=decisions.actions_of,
+            costs=decisions.costs_of,
             horizon=H,
             base=0 if decisions.has_base else -1,
         )

@@ -150,6 +150,7 @@ def plan_tables(tables: Tables, decisions: Decisions, horizon: int, objective: O
         len(decisions.actions),
         decisions.wait,
         np.array(decisions.durations, dtype=np.int64),
+        decisions.costs_of,
         TIE,
     )
     at_start = values[tables.start_state]
@@ -180,6 +181,7 @@ def _backward(
     n_actions: int,
     wait: int,
     durations: NDArray[np.int64],
+    costs: NDArray[np.float64],
     tie: float,
 ) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
     """Return the decisions `(H, S)` and the channels' values at time 0 `(S, channels)`."""
@@ -205,7 +207,7 @@ def _backward(
                         following[s, c, j + 1] = kept * following[s, c, j + 1] + r + gamma * committed[after, c, j]
             for u in range(n_actions + len(durations)):
                 for c in range(C):
-                    here[c] = per_query[c]
+                    here[c] = per_query[c] * (costs[u] if c < K else 1.0)
                 if u < n_actions:
                     row = s * n_actions + u
                     for i in range(offsets[row], offsets[row + 1]):

@@ -53,6 +53,8 @@ class World(NamedTuple):
     n_actions: int
     durations: NDArray[np.int64]
     actions: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    """What each decision costs in the second objective."""
     horizon: int
     base: int
     """The decision that queries a base policy; -1 where there is none."""
@@ -208,7 +210,7 @@ def update(world: World, rule: Rule, weights: Weights, memory: Memory, u: int, t
         if k == 0 or s == s_after:  # where s' = s, the row has just been written
             greedy = lex_row(Q, weights, s_after, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
         if k < len(weights):
-            target = weights[k][0] * G - weights[k][1] + discount * memory.value[k]
+            target = weights[k][0] * G - weights[k][1] * world.costs[u] + discount * memory.value[k]
             Q[s, k, u] = (1.0 - alpha) * Q[s, k, u] + alpha * target
     return greedy
 

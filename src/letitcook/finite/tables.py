@@ -141,7 +141,11 @@ def can_be_enumerated(env: gym.Env[Any, Any]) -> bool:
     >>> can_be_enumerated(gym.make("FrozenLake-v1")), can_be_enumerated(gym.make("CartPole-v1"))
     (True, False)
     """
-    inside = env.unwrapped
+    inside, layer = env.unwrapped, env
+    while isinstance(layer, gym.Wrapper):
+        if getattr(layer, "holds", False):  # what a held action does depends on the one before it
+            return False
+        layer = layer.env
     return any(all(hasattr(inside, name) for name in names) for names in WAYS)
 
 
@@ -251,6 +255,11 @@ def _by_stepping(env: Any) -> Model:
 
 def _wrapped(inner: Tables, env: BasePolicyEnv) -> Tables:
     """Return the tables of `{base, wait}` over the tables of the environment inside."""
+    if env.holds:
+        raise FinitenessError(
+            "what a held action does depends on the one before it, which is no part of the environment's states; "
+            "give a fixed action as the wait, or use a learner with networks"
+        )
     if not env.deterministic:
         raise FinitenessError(
             "a base policy that draws its actions at random cannot be enumerated; wrap it with deterministic=True"

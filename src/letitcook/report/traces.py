@@ -149,7 +149,7 @@ def _waiting(
         base = task.base_policy()
     if base is None:
         raise SettingError(f"{task.name} has no handwritten base policy; give the one that was wrapped")
-    return wrap(env, base, task.wait, durations)
+    return wrap(env, base, task.wait, durations, cost="decisions")
 
 
 def _queries(episode: Episode, decisions: Decisions, mode: str, actions: Sequence[str]) -> Iterator[Query]:

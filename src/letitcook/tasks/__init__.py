@@ -95,4 +95,4 @@ def make(
             f"{name} has no handwritten base policy; give one: letitcook.make({name!r}, 'wrap', base=...)"
         )
     policy = task.base_policy() if base is None and task.base_policy is not None else base
-    return wrap(gym.make(task.env_id, **kwargs), policy, task.wait, waits)
+    return wrap(gym.make(task.env_id, **kwargs), policy, task.wait, waits, cost="decisions")  # as the paper counts

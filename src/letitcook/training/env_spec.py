@@ -22,13 +22,14 @@ from gymnasium import spaces
 from letitcook.adapters import named_policy
 from letitcook.adapters.actions import wait_action
 from letitcook.adapters.by_name import FORMS
-from letitcook.core.decisions import check_durations
+from letitcook.core.decisions import Cost, check_durations
 from letitcook.errors import FileFormatError, LetItCookError, SettingError
 from letitcook.storage.folders import as_plain
 from letitcook.storage.imports import look_here
 from letitcook.storage.setting_values import converted
 from letitcook.wrappers.added_wait import AddedWait, passive_named
 from letitcook.wrappers.base_policy import BASE
+from letitcook.wrappers.hold import HOLD, is_hold
 from letitcook.wrappers.waiting import WaitingEnv
 from letitcook.wrappers.wrap import wrap
 
@@ -45,11 +46,13 @@ class WrappedEnvSpec:
     """Fingerprint of the policy's file, or of its module's."""
     durations: tuple[int, ...]
     wait: str | None = None
-    """The wait action as it was written, `1` or `0,0`; None if it was added."""
+    """The wait action as it was written, `1`, `0,0` or `hold`; None if it was added."""
     passive: str | None = None
     """What makes the added wait's step, see `added_wait`."""
     env_args: dict[str, Any] = field(default_factory=dict)
     """Arguments of the environment, as plain data."""
+    cost: Cost = "base"
+    """What is to be few: queries of the base policy, or decisions."""
 
     def data(self) -> dict[str, Any]:
         """Return the origin as plain data."""
@@ -65,15 +68,19 @@ class WrappedEnvSpec:
         (2, 4)
         """
         types = get_type_hints(cls)
+        if isinstance(data, dict):
+            data = {"cost": "decisions", **data}  # older versions counted decisions
         if not isinstance(data, dict) or set(data) != set(types) or not isinstance(data["env_args"], dict):
             raise FileFormatError("the run does not name an environment and a policy; wrap it anew")
-        plain = {name: value for name, value in data.items() if name != "env_args"}
+        plain = {name: value for name, value in data.items() if name not in ("env_args", "cost")}
         for name, value in plain.items():
             try:
                 plain[name] = converted(value, types[name])
             except TypeError:
                 raise FileFormatError(f"the run's environment has {name} = {value!r}; wrap it anew") from None
-        return cls(**{**plain, "durations": check_durations(plain["durations"])}, env_args=data["env_args"])
+        return cls(
+            **{**plain, "durations": check_durations(plain["durations"])}, env_args=data["env_args"], cost=data["cost"]
+        )
 
     def check_policy(self) -> None:
         """Raise if the policy's file is not the one that was wrapped."""
@@ -92,8 +99,8 @@ class WrappedEnvSpec:
             env = added = AddedWait(env, passive_named(self.passive))
             wait = added.wait
         else:
-            wait = read_action(self.wait or "", env.action_space)
-        wrapped = wrap(env, named_policy(self.policy, trust_pickle), wait, self.durations)
+            wait = HOLD if is_hold(self.wait) else read_action(self.wait or "", env.action_space)
+        wrapped = wrap(env, named_policy(self.policy, trust_pickle), wait, self.durations, cost=self.cost)
         wrapped.env_spec = self
         try_base(wrapped, self)
         return wrapped

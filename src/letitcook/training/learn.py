@@ -200,7 +200,9 @@ def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Train
     )
     settings = spec.settings_for("network", context)
     assert isinstance(settings, LDQNSettings)
-    compiled = task is not None and (wrapped is None or base is not None)
+    # The compiled loop counts decisions, as the paper does, and has a fixed action to wait with.
+    plain = env.decisions.cost == "decisions" and not env.decisions.hold
+    compiled = task is not None and plain and (wrapped is None or base is not None)
     world: Task | WaitingEnv | WaitingVectorEnv
     if compiled and task is not None:
         world = task

@@ -24,7 +24,7 @@ from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
 from letitcook.finite.policy import TablePolicy
 from letitcook.training.callbacks import Callback
-from letitcook.training.run import Learned, Point, RunInfo, candidate_arrays, candidates_of
+from letitcook.training.run import Learned, Point, RunInfo, candidate_arrays, candidates_of, paid_for
 from letitcook.training.selection import (
     BASE_ITSELF,
     NONE,
@@ -226,7 +226,7 @@ class Training:
     def _candidate(self, policy: Any, z: float | None, at: tuple[int, int] | None = None) -> Candidate:
         rows = self._played(policy, self.plan.episodes, self._common_seed(0), common_random_numbers=True)
         met = (self.learner.steps, self.learner.decisions_taken) if at is None else at
-        return Candidate(met[0], z, policy, rows, decision=met[1])
+        return Candidate(met[0], z, policy, rows, decision=met[1], paid=paid_for(self.info.decisions))
 
     def _played(
         self, policy: Any, episodes: int, seed: int, common_random_numbers: bool = False
@@ -321,7 +321,7 @@ class Training:
             changed = sorted(name for name in ours if ours[name] != theirs[name])
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
         self.learner.restore(run.checkpoint)
-        self.candidates = candidates_of(run.checkpoint, run.info.policy)
+        self.candidates = candidates_of(run.checkpoint, run.info)
         self.evaluation_episodes = run.evaluation_episodes
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, run.policy, run.seconds
 
@@ -341,7 +341,9 @@ class Training:
         return self.plan.equal == "last" and not self._better(b, a)
 
     def _better(self, a: Point, b: Point) -> bool:
-        return self.objective.better((a.task_return, -a.queries), (b.task_return, -b.queries))
+        by_base = self.info.decisions.cost == "base"
+        paid = [point.base_queries if by_base else point.queries for point in (a, b)]
+        return self.objective.better((a.task_return, -paid[0]), (b.task_return, -paid[1]))
 
 
 def always_base(like: Any) -> Any:

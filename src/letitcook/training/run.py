@@ -22,7 +22,7 @@ from letitcook.finite.settings import QSettings
 from letitcook.storage import folders
 from letitcook.storage.setting_values import read_settings
 from letitcook.training.env_spec import WrappedEnvSpec
-from letitcook.training.selection import Candidate
+from letitcook.training.selection import BASE_QUERIES, QUERIES, Candidate
 
 VERSION = metadata.version("letitcook")
 PARTS = ("policy", "curve", "base", "checkpoint", "front")
@@ -44,6 +44,16 @@ class Point(NamedTuple):
     length: float
     queries: float
     base_queries: float
+
+
+def read_decisions(data: Mapping[str, Any]) -> Decisions:
+    """Return decisions that were saved; what older versions did not know has its default.
+
+    >>> read_decisions({"actions": ["go", "stay"], "wait": 1, "durations": [2]}).n
+    3
+    """
+    rest = {name: data[name] for name in ("hold", "cost") if name in data}
+    return Decisions(tuple(data["actions"]), data["wait"], tuple(data["durations"]), **rest)
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,7 @@ class RunInfo:
             seed=data["seed"],
             preset=data["preset"],
             settings=read_settings(SETTINGS[data["policy"]], data["settings"]),
-            decisions=Decisions(tuple(decisions["actions"]), decisions["wait"], tuple(decisions["durations"])),
+            decisions=read_decisions(decisions),
             task=data["task"],
             env_spec=None if spec is None else WrappedEnvSpec.of_data(spec),
         )
@@ -246,9 +256,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             base=None if base is None else NetworkPolicy.from_arrays(folders.unpack_arrays(base, folder / BASE)),
             evaluation_episodes=int(manifest.get("evaluation_episodes", 0)),
             choice=manifest.get("choice"),
-            front=()
-            if front is None
-            else tuple(candidates_of(folders.unpack_arrays(front, folder / FRONT), info.policy)),
+            front=() if front is None else tuple(candidates_of(folders.unpack_arrays(front, folder / FRONT), info)),
             checkpoint=None if manifest["finished"] else folders.unpack_arrays(checkpoint, folder / CHECKPOINT),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -289,8 +297,13 @@ def candidate_arrays(candidates: Sequence[Candidate]) -> dict[str, NDArray[Any]]
     return arrays
 
 
-def candidates_of(arrays: Mapping[str, NDArray[Any]], policy_kind: str) -> list[Candidate]:
-    """Return the candidates among saved arrays; their policies are tables or networks, by the names of `POLICIES`."""
+def paid_for(decisions: Decisions) -> int:
+    """Return the place of what is to be few in a row of an evaluation."""
+    return BASE_QUERIES if decisions.cost == "base" else QUERIES
+
+
+def candidates_of(arrays: Mapping[str, NDArray[Any]], info: RunInfo) -> list[Candidate]:
+    """Return the candidates of a run among saved arrays."""
     parts: dict[int, dict[str, NDArray[Any]]] = {}
     for name, array in arrays.items():
         if name.startswith("candidate."):
@@ -299,9 +312,13 @@ def candidates_of(arrays: Mapping[str, NDArray[Any]], policy_kind: str) -> list[
     found = []
     for _, its in sorted(parts.items()):
         step, *decision, z = its["met"].tolist()
-        policy = POLICIES[policy_kind].from_arrays(its)
+        policy = POLICIES[info.policy].from_arrays(its)
         log_lambda, screening = None if np.isnan(z) else z, its["screening"].copy()
-        found.append(Candidate(int(step), log_lambda, policy, screening, decision=int(sum(decision))))
+        found.append(
+            Candidate(
+                int(step), log_lambda, policy, screening, decision=int(sum(decision)), paid=paid_for(info.decisions)
+            )
+        )
     return found
 
 

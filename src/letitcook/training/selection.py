@@ -40,6 +40,8 @@ Rows = NDArray[np.float64]
 Play = Callable[[Any, int, int], Rows]
 """Plays a policy: `play(policy, look, episodes)`; the same look means the same random numbers."""
 
+QUERIES, BASE_QUERIES = 2, 3
+"""Places in a row: what is to be few, by `Decisions.cost`."""
 LEVEL = 0.025
 """Probability of ruling out a policy that loses nothing, at each look."""
 SETTLED = (16, 8, 4)
@@ -64,6 +66,8 @@ class Candidate:
     """Episodes of the looks that were needed."""
     decision: int = 0
     """Decisions after which it was met."""
+    paid: int = QUERIES
+    """Place in a row of what is to be few."""
 
     @property
     def task_return(self) -> float:
@@ -72,8 +76,8 @@ class Candidate:
 
     @property
     def queries(self) -> float:
-        """Mean queries on the screening episodes."""
-        return float(self.screening[:, 2].mean())
+        """Mean queries on the screening episodes; those of the base policy, where these are what is paid for."""
+        return float(self.screening[:, self.paid].mean())
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,8 @@ class Trial:
         """
 
         def worth(candidate: Candidate, look: int) -> tuple[float, float]:
-            task_return, _, queries = self.rows(candidate, look)[:, :3].mean(axis=0).tolist()
+            rows = self.rows(candidate, look)
+            task_return, queries = float(rows[:, 0].mean()), float(rows[:, candidate.paid].mean())
             return task_return - price * queries, -queries
 
         base = [candidate for candidate in candidates if candidate.step == BASE_ITSELF]

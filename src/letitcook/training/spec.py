@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from letitcook.core.decisions import Decisions, Timesteps
@@ -93,4 +93,4 @@ def objective_of(method: str, lam: float | None = None) -> Objective:
 
 def decisions_of(method: str, decisions: Decisions) -> Decisions:
     """Return the decisions that a method has: vanilla has no waits."""
-    return Decisions(decisions.actions, decisions.wait) if method == "vanilla" else decisions
+    return replace(decisions, durations=()) if method == "vanilla" else decisions

@@ -13,6 +13,7 @@ from letitcook.adapters import check_spaces
 from letitcook.adapters.actions import checked_action, wait_action
 from letitcook.core.decisions import WRAPPER, Policy
 from letitcook.errors import SpaceError
+from letitcook.wrappers.hold import HOLD, LastAction, is_hold
 
 BASE, WAIT = 0, 1
 """The two primitive actions of a wrapped environment."""
@@ -21,9 +22,11 @@ BASE, WAIT = 0, 1
 class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Two actions around an environment: 0 queries the base policy for one primitive action, 1 waits one step.
 
-    The wait is any fixed action of the environment's space. The base may be stochastic (`deterministic=False`) and may
-    keep a state between its calls, reset with each episode. Its queries are counted: `info["base_queries"]` is 1 in a
-    step that asked it, else 0; `base_seconds` is the time spent inside its `predict` since the environment was made.
+    The wait is any fixed action of the environment's space, or `"hold"`: the last action that was sent. Whoever decides
+    then sees that action beside the observation (see `hold.py`), the base policy does not; and an episode that begins
+    with a wait queries the base, as there is nothing to hold yet. The base may be stochastic (`deterministic=False`)
+    and may keep a state between its calls, reset with each episode. Its queries are counted: `info["base_queries"]` is
+    1 in a step that asked it, else 0; `base_seconds` is the time spent in its `predict` since the environment was made.
 
     >>> from letitcook.adapters import CallablePolicy
     >>> env = BasePolicyEnv(gym.make("MountainCar-v0"), CallablePolicy(lambda o: 2 if o[1] > 0 else 0), wait=1)
@@ -35,16 +38,22 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
     action_names = WRAPPER
 
     def __init__(self, env: gym.Env[Any, Any], base: Policy, wait: Any, deterministic: bool = True) -> None:
-        fixed = wait_action(wait, env.action_space)
-        check_spaces(base, env.observation_space, env.action_space, fixed)
+        self.holds = is_hold(wait)
+        fixed = HOLD if self.holds else wait_action(wait, env.action_space)
+        check_spaces(base, env.observation_space, env.action_space, None if self.holds else fixed)
+        last = LastAction(env.action_space) if self.holds else None
         gym.utils.RecordConstructorArgs.__init__(
             self, base=base, wait=fixed, deterministic=deterministic, _disable_deepcopy=True
         )
         gym.Wrapper.__init__(self, env)
         self.base = base
-        self.wait = fixed
+        self.wait: Any = fixed
         self.deterministic = deterministic
         self.action_space = spaces.Discrete(2)
+        self._last_action = last
+        self._action: Any = None
+        if last is not None:
+            self.observation_space = last.space_with(env.observation_space)
         self._observation: Any = None
         self._base_state: Any = None
         self._episode_start = True
@@ -53,22 +62,30 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment and the base policy's state."""
         self._observation, info = self.env.reset(seed=seed, options=options)
-        self._base_state, self._episode_start = None, True
-        return self._observation, info
+        self._base_state, self._episode_start, self._action = None, True, None
+        return self._shown(), info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Query the base policy and do as it says, or wait one step."""
-        asked = int(action) == BASE
-        # An environment may change the array that it is given.
-        chosen = self.base_action() if asked else np.copy(self.wait) if isinstance(self.wait, np.ndarray) else self.wait
+        asked = int(action) == BASE or (self.holds and self._action is None)
+        chosen = self.base_action() if asked else self._action if self.holds else self.wait
         observation, reward, terminated, truncated, info = self.act(chosen)
         return observation, reward, terminated, truncated, {**info, "base_queries": int(asked)}
 
     def act(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do one action of the environment inside."""
         inner = getattr(self.env, "act", self.env.step)
-        self._observation, reward, terminated, truncated, info = inner(action)
-        return self._observation, reward, terminated, truncated, info
+        self._action = action
+        # An environment may change the array that it is given.
+        sent = np.copy(action) if isinstance(action, np.ndarray) else action
+        self._observation, reward, terminated, truncated, info = inner(sent)
+        return self._shown(), reward, terminated, truncated, info
+
+    def _shown(self) -> Any:
+        """Return what whoever decides sees."""
+        return (
+            self._observation if self._last_action is None else self._last_action.shown(self._observation, self._action)
+        )
 
     def base_action(self) -> Any:
         """Query the base policy at the current observation."""

@@ -21,9 +21,10 @@ from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 from numpy.typing import NDArray
 
 from letitcook.adapters.actions import checked_action, wait_action
-from letitcook.core.decisions import Decisions, Episode, Policy, check_durations
+from letitcook.core.decisions import Cost, Decisions, Episode, Policy, check_durations
 from letitcook.errors import SettingError, SpaceError
 from letitcook.wrappers.base_policy import BASE, WAIT, BasePolicyEnv
+from letitcook.wrappers.hold import HOLD, LastAction, is_hold
 from letitcook.wrappers.waiting import action_names, check_gamma, check_wait, numbered
 
 VectorEnv = gym.vector.VectorEnv[Any, Any, Any]
@@ -58,7 +59,9 @@ class WaitingVectorEnv:
     """Turn a vector environment into waiting MDPs side by side, from scratch or around a base policy.
 
     Without `base` the decisions are those of `WaitingEnv`; with it they are `{base, wait} ∪ W`, as from `wrap`, and
-    `wait` is any fixed action of the space. All three autoreset modes of Gymnasium are understood.
+    `wait` is any fixed action of the space. With `wait="hold"` the last action is sent again, see `BasePolicyEnv` and
+    `HoldEnv`; the observations then hold that action too. `cost` is as in `wrap`. All three autoreset modes of
+    Gymnasium are understood.
 
     - `decisions`, `num_envs`, `gamma`, `single_observation_space`;
     - `observations`: the current observation of each sub-environment;
@@ -82,32 +85,43 @@ class WaitingVectorEnv:
         gamma: float = 1.0,
         base: Policy | None = None,
         deterministic: bool = True,
+        cost: Cost | None = None,
     ) -> None:
         self._mode = _autoreset_mode(envs)
         waits = check_durations(durations)
         check_gamma(gamma)
+        holds, taken = is_hold(wait), envs.single_action_space
+        self._wait: Any = wait
         if base is None:
-            check_wait(envs.single_action_space, wait)
-            self._wait: Any = int(wait)
+            check_wait(taken, int(getattr(taken, "start", 0)) if holds else wait)
             names, first = _names(envs)
-            self.decisions = Decisions(names, self._wait - first, waits)
-            self._primitive = (self.decisions.actions_of + first).tolist()
+            at = len(names) if holds else int(wait) - first
+            self.decisions = Decisions((*names, HOLD) if holds else names, at, waits, holds, cost or "decisions")
+            self._primitive = [None if holds and a == at else a + first for a in self.decisions.actions_of.tolist()]
         else:
-            self._wait = wait_action(wait, envs.single_action_space)
-            self.decisions = Decisions(BasePolicyEnv.action_names, WAIT, waits)
-            self._primitive = [self._wait] * self.decisions.n  # the base's answer takes its place where it is asked
+            self._wait = HOLD if holds else wait_action(wait, taken)
+            self.decisions = Decisions(BasePolicyEnv.action_names, WAIT, waits, holds, cost or "base")
+            # The base's answer takes its place where it is asked; None holds the last action.
+            self._primitive = [None if holds else self._wait] * self.decisions.n
+        self._last_action = LastAction(taken) if holds else None
         self.envs = envs
         self.num_envs: int = envs.num_envs
         self.gamma = gamma
         self.base = base
         self.deterministic = deterministic
-        self.single_observation_space = envs.single_observation_space
+        seen = envs.single_observation_space
+        self.single_observation_space = seen if self._last_action is None else self._last_action.space_with(seen)
         self.observations: list[Any] = []
         self.due: NDArray[np.bool_] = np.zeros(self.num_envs, dtype=bool)
         self._asking = (
             None if base is None else Asking(base, envs.single_observation_space, envs.num_envs, deterministic)
         )
-        self._actions: list[Any] = [self._wait] * self.num_envs
+        self._any_action = taken.sample() if holds else self._wait
+        self._actions: list[Any] = [self._any_action] * self.num_envs
+        self._sent = np.zeros(self.num_envs, dtype=bool)
+        """Who has sent an action in this episode, so that there is one to hold."""
+        self._seen: list[Any] = []
+        """The observations as the environments gave them, for the base policy."""
         self._running: list[_Running] = []
         # Only with next-step autoreset: whose episode has ended, so that the next vector step begins a new one.
         self._resetting = np.zeros(self.num_envs, dtype=bool)
@@ -120,11 +134,11 @@ class WaitingVectorEnv:
         # Gymnasium's class says a whole number; its synchronous and asynchronous environments take lists too.
         given: Any = seed
         batch, _ = self.envs.reset(seed=given)
-        self.observations = self._split(batch)
         self.due[:] = True
         self._resetting[:] = False
         self._running = [_Running(0, 0)] * self.num_envs
         self._restart(range(self.num_envs))
+        self._take_in(batch)
         return self.observations
 
     def step(self, decisions: Sequence[int] | NDArray[np.integer[Any]]) -> list[Finished]:
@@ -146,7 +160,8 @@ class WaitingVectorEnv:
 
     def with_discount(self, gamma: float) -> WaitingVectorEnv:
         """Return the same with another discount, around the same environments."""
-        return WaitingVectorEnv(self.envs, self._wait, self.decisions.durations, gamma, self.base, self.deterministic)
+        of = self.decisions
+        return WaitingVectorEnv(self.envs, self._wait, of.durations, gamma, self.base, self.deterministic, of.cost)
 
     def close(self) -> None:
         """Close the environments."""
@@ -161,11 +176,16 @@ class WaitingVectorEnv:
         """Note the decisions `(index, decision)` and what they do; query the base policy for those that say so."""
         for i, decision in taken:
             self._running[i] = _Running(decision, int(self.decisions.durations_of[decision]))
-            self._actions[i] = self._primitive[decision]
-        asked = [i for i, decision in taken if decision == BASE]
+            primitive = self._primitive[decision]
+            if primitive is not None:
+                self._actions[i] = primitive
+            elif not self._sent[i] and self._asking is None:
+                self._actions[i] = self._primitive[0]
+        asked = [i for i, decision in taken if decision == BASE or (self.decisions.hold and not self._sent[i])]
+        self._sent[[i for i, _ in taken]] = True
         if self._asking is None or not asked:
             return
-        answers, seconds = self._asking.ask(asked, self.observations)
+        answers, seconds = self._asking.ask(asked, self._seen)
         for i, answer in zip(asked, answers, strict=True):
             self._actions[i] = checked_action(answer, self.envs.single_action_space)
             self._running[i].base_queries, self._running[i].base_seconds = 1, seconds
@@ -175,8 +195,8 @@ class WaitingVectorEnv:
         batch, rewards, terminated, truncated, infos = self.envs.step(actions)
         if np.shape(rewards) != (self.num_envs,):
             raise SpaceError(f"rewards of shape {np.shape(rewards)} are not one number for each environment")
-        self.observations = self._split(batch)
         begun = self._resetting.copy()
+        self._take_in(batch)
         ended = np.logical_or(terminated, truncated) & ~begun
         finished = []
         for i in range(self.num_envs):
@@ -187,7 +207,8 @@ class WaitingVectorEnv:
             running.pass_step(float(rewards[i]), self.gamma)
             if ended[i] or running.elapsed == running.requested:
                 seen = self._last_observation(i, infos) if ended[i] else self.observations[i]
-                finished.append(running.finished(i, seen, bool(terminated[i]), bool(truncated[i])))
+                paid = self.decisions.cost_of(running.base_queries)
+                finished.append(running.finished(i, seen, bool(terminated[i]), bool(truncated[i]), paid))
                 self.due[i] = True
         self._renew(ended)
         return finished
@@ -196,7 +217,7 @@ class WaitingVectorEnv:
         """Return what sub-environment `i` showed at its episode's end."""
         if self._mode is not AutoresetMode.SAME_STEP:
             return self.observations[i]
-        return deepcopy(infos["final_obs"][i])
+        return self._shown(deepcopy(infos["final_obs"][i]), self._actions[i])
 
     def _renew(self, ended: NDArray[np.bool_]) -> None:
         """Begin new episodes where they have ended, by the rules of the autoreset mode."""
@@ -204,19 +225,34 @@ class WaitingVectorEnv:
         if not ended.any():
             return
         self._restart(np.flatnonzero(ended).tolist())
+        if self._mode is AutoresetMode.SAME_STEP:
+            for i in np.flatnonzero(ended):
+                self.observations[i] = self._shown(self._seen[i], None)
         if self._mode is AutoresetMode.NEXT_STEP:
             self._resetting[:] = ended
             self.due[ended] = False
             for i in np.flatnonzero(ended):
-                self._actions[i] = self._wait  # any action will do: it is ignored
+                self._actions[i] = self._any_action  # it is ignored
         elif self._mode is AutoresetMode.DISABLED:
             firsts = self._split(self.envs.reset(options={"reset_mask": ended.copy()})[0])
             for i in np.flatnonzero(ended):
-                self.observations[i] = firsts[i]
+                self._seen[i], self.observations[i] = firsts[i], self._shown(firsts[i], None)
 
     def _restart(self, indices: Iterable[int]) -> None:
+        self._sent[list(indices)] = False
         if self._asking is not None:
             self._asking.restart(indices)
+
+    def _take_in(self, batch: Any) -> None:
+        """Note the observations, and show them with the last actions where these are held."""
+        self._seen = self._split(batch)
+        self.observations = [
+            self._shown(seen, action if sent else None)
+            for seen, action, sent in zip(self._seen, self._actions, self._sent, strict=True)
+        ]
+
+    def _shown(self, observation: Any, action: Any) -> Any:
+        return observation if self._last_action is None else self._last_action.shown(observation, action)
 
     def _split(self, batch: Any) -> list[Any]:
         """Return the observations one by one; copies, as some environments write into the same array."""
@@ -336,11 +372,11 @@ class _Running:
         self.discounted += self.discount * reward
         self.discount *= gamma
 
-    def finished(self, index: int, observation: Any, terminated: bool, truncated: bool) -> Finished:
+    def finished(self, index: int, observation: Any, terminated: bool, truncated: bool, paid: float) -> Finished:
         return Finished(
             index=index,
             decision=self.decision,
-            reward=np.array([self.discounted, -1.0]),
+            reward=np.array([self.discounted, -paid]),
             elapsed=self.elapsed,
             requested=self.requested,
             discount=self.discount,

@@ -10,9 +10,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from letitcook.core.decisions import Decisions, check_durations
+from letitcook.core.decisions import Cost, Decisions, check_durations
 from letitcook.core.objective import Objective
 from letitcook.errors import SettingError, SpaceError
+from letitcook.wrappers.hold import HoldEnv, is_hold
 
 _NOT_A_NUMBER = (
     "the reward {!r} is not one number; make it one first (a vector of objectives with a wrapper such as "
@@ -29,7 +30,9 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
 
     Action `|A|+i` commits to the wait action for `durations[i]` primitive steps, with no sensing in between; it ends
     early where the episode ends. The reward is the pair `(task, waiting)` in MO-Gymnasium's convention (an array, with
-    its `reward_space`); waiting is -1 for every decision. `info` holds what a learner needs:
+    its `reward_space`); waiting is -1 for every decision, or with `cost="base"` for every query of a base
+    policy (and -0.01 for a decision without one).
+    `info` holds what a learner needs:
 
     - `elapsed`: primitive steps that were executed, `requested`: those that were requested;
     - `discount`: `γ^elapsed`, the weight of the next decision's value;
@@ -37,6 +40,9 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
     - `base_queries`: how often a wrapped base policy was queried (see `wrap`);
     - `intermediate`: the `(observation, reward)` of each primitive step, only if `intermediate=True` was requested.
       They are for learning; a policy never sees them.
+
+    With `wait="hold"` a wait sends the last action again, as one more action at the end of the others; the observation
+    then holds that action too, see `HoldEnv`.
 
     The other keys are those of the last primitive step. Observations of any kind pass through as they are. `render`
     shows the environment as it is after a decision; to film every primitive step, put `RecordVideo` or
@@ -54,26 +60,31 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        wait: int,
+        wait: int | str,
         durations: Iterable[int],
         gamma: float = 1.0,
         intermediate: bool = False,
+        cost: Cost = "decisions",
     ) -> None:
         self._durations = check_durations(durations)
-        self._space = _discrete_actions(env, wait)
         check_gamma(gamma)
         gym.utils.RecordConstructorArgs.__init__(
-            self, wait=int(wait), durations=self._durations, gamma=gamma, intermediate=intermediate
+            self, wait=wait, durations=self._durations, gamma=gamma, intermediate=intermediate, cost=cost
         )
+        if is_hold(wait):
+            env = held = _holding(env)
+            wait = held.wait
+        self._space = _discrete_actions(env, wait)
         gym.Wrapper.__init__(self, env)
-        start = int(self._space.start)
-        self.decisions = Decisions(action_names(env, self._space), int(wait) - start, self._durations)
+        start, names = int(self._space.start), action_names(env, self._space)
+        self.decisions = Decisions(names, int(wait) - start, self._durations, getattr(env, "holds", False), cost)
         self.gamma = gamma
         self.intermediate = intermediate
         self.env_spec: Any = None
         """How the environment was made from names, if it was (see `training.env_spec`)."""
         self.action_space = spaces.Discrete(self.decisions.n)
-        self.reward_space = spaces.Box(np.array([-np.inf, -1.0]), np.array([np.inf, -1.0]), dtype=np.float64)
+        most = -float(self.decisions.costs_of.min())
+        self.reward_space = spaces.Box(np.array([-np.inf, -1.0]), np.array([np.inf, most]), dtype=np.float64)
         self.reward_dim = 2
         # MO-Gymnasium's wrappers look for these on the innermost environment.
         inside: Any = env.unwrapped
@@ -116,7 +127,7 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         }
         if self.intermediate:
             info["intermediate"] = passed
-        return observation, np.array([discounted, -1.0]), terminated, truncated, info
+        return observation, np.array([discounted, -self.decisions.cost_of(base_queries)]), terminated, truncated, info
 
     def pareto_front(self, gamma: float = 1.0) -> list[NDArray[np.float64]]:
         """Return the exact Pareto front of a finite task: returns `(J0, J1)`, discounted, as in MO-Gymnasium.
@@ -133,7 +144,8 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         >>> env.gamma, env.action_space
         (0.99, Discrete(5))
         """
-        return WaitingEnv(self.env, self._primitive[self.decisions.wait], self._durations, gamma, intermediate)
+        wait, cost = self._primitive[self.decisions.wait], self.decisions.cost
+        return WaitingEnv(self.env, wait, self._durations, gamma, intermediate, cost)
 
     def act(self, action: int) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do one primitive action of the innermost task, past the decisions (for work inside a wait)."""
@@ -194,6 +206,12 @@ def horizon_of(env: gym.Env[Any, Any]) -> int | None:
             limits.clear()
         layer = layer.env
     return min(limits, default=None)
+
+
+def _holding(env: Any) -> HoldEnv:
+    """Return an environment with one action more, which holds the last one."""
+    named = isinstance(env, gym.Env) and isinstance(env.action_space, spaces.Discrete)
+    return HoldEnv(env, action_names(env, env.action_space) if named else None)
 
 
 def _discrete_actions(env: Any, wait: Any) -> spaces.Discrete:

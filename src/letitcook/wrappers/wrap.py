@@ -14,7 +14,9 @@ import gymnasium as gym
 
 from letitcook.adapters import as_policy, check_spaces
 from letitcook.adapters.actions import wait_action
+from letitcook.core.decisions import Cost
 from letitcook.wrappers.base_policy import WAIT, BasePolicyEnv
+from letitcook.wrappers.hold import is_hold
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import WaitingEnv
 
@@ -27,6 +29,7 @@ def wrap(
     durations: Iterable[int],
     gamma: float = 1.0,
     deterministic: bool = True,
+    cost: Cost = "base",
 ) -> WaitingEnv: ...
 
 
@@ -38,6 +41,7 @@ def wrap(
     durations: Iterable[int],
     gamma: float = 1.0,
     deterministic: bool = True,
+    cost: Cost = "base",
 ) -> WaitingVectorEnv: ...
 
 
@@ -48,12 +52,15 @@ def wrap(
     durations: Iterable[int],
     gamma: float = 1.0,
     deterministic: bool = True,
+    cost: Cost = "base",
 ) -> WaitingEnv | WaitingVectorEnv:
     """Return the waiting environment with decisions `{base, wait} ∪ W` around a base policy.
 
     `base` is a model of Stable-Baselines3 or sb3-contrib, a skrl agent, a torch.nn.Module with a value or logit for
-    each action, an object with `predict`, or a function from observation to action; `wait` is any fixed action of the
-    environment's space. Vector environments become a `WaitingVectorEnv`.
+    each action, an object with `predict`, or a function from observation to action. `wait` is any fixed action of the
+    environment's space, or `"hold"`: the last action is sent again, and the wrapper sees it beside the observation (see
+    `BasePolicyEnv`). What is to be few is the queries of the base (`cost="base"`), or all decisions, as in the paper
+    (`cost="decisions"`). Vector environments become a `WaitingVectorEnv`.
 
     >>> push = lambda observation: 2 if observation[1] > 0 else 0
     >>> env = wrap(gym.make("MountainCar-v0"), push, wait=1, durations=(2, 4))
@@ -61,12 +68,15 @@ def wrap(
     ['base', 'wait', 'wait 2', 'wait 4']
     >>> wrap(gym.make("Pendulum-v1"), lambda observation: [0.5], wait=0.0, durations=(2, 4)).action_space
     Discrete(4)
+    >>> env = wrap(gym.make("Pendulum-v1"), lambda observation: [0.5], wait="hold", durations=(2, 4))
+    >>> env.reset(seed=0)[0]["last_action"].tolist(), env.step(0)[0]["last_action"].tolist()
+    ([0.0], [0.5])
     """
     if isinstance(env, gym.vector.VectorEnv):
         seen, taken = env.single_observation_space, env.single_action_space
-        fixed = wait_action(wait, taken)
-        policy = as_policy(base, seen, taken, fixed)
-        check_spaces(policy, seen, taken, fixed)
-        return WaitingVectorEnv(env, fixed, durations, gamma, policy, deterministic)
-    policy = as_policy(base, env.observation_space, env.action_space, wait)
-    return WaitingEnv(BasePolicyEnv(env, policy, wait, deterministic), wait=WAIT, durations=durations, gamma=gamma)
+        known = None if is_hold(wait) else wait_action(wait, taken)
+        policy = as_policy(base, seen, taken, known)
+        check_spaces(policy, seen, taken, known)
+        return WaitingVectorEnv(env, wait, durations, gamma, policy, deterministic, cost)
+    policy = as_policy(base, env.observation_space, env.action_space, None if is_hold(wait) else wait)
+    return WaitingEnv(BasePolicyEnv(env, policy, wait, deterministic), WAIT, durations, gamma, cost=cost)

@@ -144,6 +144,7 @@ class PythonDriver:
                 learner.waits,
                 learner.durations,
                 learner.rng,
+                learner.rules.wait_cost,
             )
 
     def _path(
