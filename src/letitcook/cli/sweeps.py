@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +70,7 @@ def reproduce(
             f"{folder} is there already; leave out --no-resume to go on with it, or choose another --out"
         )
     engine = engine_named(engine_name, os.cpu_count() or 1 if workers is None else workers, address)
-    with closing(engine), sweeps.opened(folder, chosen):
+    with closing(engine), sweeps.opened(folder, chosen, _command(suite_name, rows, seeds, steps, decisions)):
         board = _carry_out(chosen, folder, engine, checkpoint_every)
         results = read_results(folder)
         facts: dict[str, Any] = {"suite": chosen.name, "runs": len(results.runs), "out": str(folder)}
@@ -89,6 +90,13 @@ def reproduce(
         raise typer.Exit(1)
     if not as_json:
         out.print(str(page), highlight=False)
+
+
+def _command(suite_name: str, rows: str | None, seeds: int | None, steps: int | None, decisions: int | None) -> str:
+    """Return the command that carries out the same runs, wherever and however fast."""
+    said = {"suite": suite_name, "rows": rows, "seeds": seeds, "steps": steps, "decisions": decisions}
+    options = [part for name, value in said.items() if value is not None for part in (f"--{name}", str(value))]
+    return shlex.join(["letitcook", "reproduce", *options])
 
 
 def _suite(name: str) -> Suite:

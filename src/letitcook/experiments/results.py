@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,20 @@ CURVES = {
 }
 """Columns of the table of learning curves."""
 OPTIMA = "optima.json"
+VARIES = "varies"
+"""In place of a setting that differs between the rows of a task."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What results were made with."""
+
+    command: str = ""
+    """What carries out the same sweep elsewhere; empty where it is not known."""
+    versions: tuple[str, ...] = ()
+    """Software and machine of the runs, a line for each combination that occurs."""
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Settings of the learner by task; those that differ between the rows of a task are `VARIES`."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,7 @@ class Results:
     """One row an evaluation."""
     optima: dict[Row, Exact]
     """The exact optimum of every row of a finite task."""
+    made: Made = field(default_factory=Made)
 
 
 def read_results(out: Path) -> Results:
@@ -80,35 +95,60 @@ def read_results(out: Path) -> Results:
     suite = read_suite_manifest(out)
     done = [run for run in suite.runs if finished(out, run)]
     records, points = [], []
+    versions: dict[str, None] = {}
+    settings: dict[str, dict[str, Any]] = {}
     for run in done:
-        content = folders.read_folder(run_folder(out, run))
-        record, curve = _record(run, content, run_folder(out, run))
+        content, folder = folders.read_folder(run_folder(out, run)), run_folder(out, run)
+        manifest = run_manifest(content, folder)
+        try:
+            record, curve = _record(run, manifest), _curve(run, curve_of(content, folder))
+            versions[_software(manifest["provenance"])] = None
+            _note_settings(settings.setdefault(run.row.task, {}), manifest["run"]["settings"])
+        except (KeyError, TypeError) as error:
+            raise FileFormatError(
+                f"{folder} is damaged ({error!r}); start the sweep again, it mends that run"
+            ) from error
         records.append(record)
         points.append(curve)
     runs = pl.DataFrame(records, schema=RUNS)
     curves = pl.concat(points) if points else pl.DataFrame(schema=CURVES)
-    return Results(out, suite.name, runs, curves, optima(out, [run.row for run in done]))
+    made = Made(str(folders.read_manifest(out, "suite").get("command", "")), tuple(versions), settings)
+    return Results(out, suite.name, runs, curves, optima(out, [run.row for run in done]), made)
 
 
-def _record(run: Run, content: dict[str, bytes], folder: Path) -> tuple[dict[str, Any], pl.DataFrame]:
-    manifest = run_manifest(content, folder)
-    points = curve_of(content, folder)
-    try:
-        fresh = Point(**manifest["fresh"])
-        times = _times(manifest["run"]["decisions"], manifest["time"])
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(f"{folder} is damaged ({error!r}); start the sweep again, it mends that run") from error
+def _identity(run: Run) -> dict[str, Any]:
     row = run.row
-    identity = dict(
-        zip(IDENTITY, (run.id, row.task, row.method, row.lam, row.mode, row.variant, run.seed), strict=True)
-    )
+    return dict(zip(IDENTITY, (run.id, row.task, row.method, row.lam, row.mode, row.variant, run.seed), strict=True))
+
+
+def _record(run: Run, manifest: dict[str, Any]) -> dict[str, Any]:
+    fresh = Point(**manifest["fresh"])
     trained = {"steps": manifest["steps"], "decisions": manifest["decisions_taken"]}
     best = {"best_step": fresh.step, "best_decision": fresh.decision}
-    record = {**identity, "preset": run.preset, **trained, **fresh._asdict(), **best, **times}
+    times = _times(manifest["run"]["decisions"], manifest["time"])
+    record = {**_identity(run), "preset": run.preset, **trained, **fresh._asdict(), **best, **times}
     del record["step"], record["decision"]
-    constant = [pl.lit(value, dtype=CURVES[name]).alias(name) for name, value in identity.items()]
+    return record
+
+
+def _curve(run: Run, points: Sequence[Point]) -> pl.DataFrame:
+    constant = [pl.lit(value, dtype=CURVES[name]).alias(name) for name, value in _identity(run).items()]
     curve = pl.DataFrame(points, schema=list(Point._fields), orient="row").with_columns(constant)
-    return record, curve.select([pl.col(name).cast(kind) for name, kind in CURVES.items()])
+    return curve.select([pl.col(name).cast(kind) for name, kind in CURVES.items()])
+
+
+def _software(provenance: dict[str, Any]) -> str:
+    """Return what a run was made with, in a line."""
+    commit = provenance.get("commit")
+    packages = [f"{name} {version}" for name, version in provenance["packages"].items()]
+    ours = f"letitcook {provenance['version']}{f' at commit {commit}' if commit else ''}"
+    return ", ".join([ours, f"Python {provenance['python']}", *packages, provenance["machine"]])
+
+
+def _note_settings(held: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Take in the settings of one more row of a task; where two differ, that is said."""
+    for name, value in settings.items():
+        held[name] = value if held.get(name, value) == value else VARIES
 
 
 def _times(decisions: dict[str, Any], time: Sequence[float]) -> dict[str, float]:

@@ -57,11 +57,14 @@ def failure_log(out: Path, run: Run) -> Path:
 
 
 @contextmanager
-def opened(out: Path, suite: Suite) -> Iterator[None]:
-    """Hold `out` for a sweep of `suite`: made if it is not there, refused if it holds something else or is in use."""
+def opened(out: Path, suite: Suite, command: str = "") -> Iterator[None]:
+    """Hold `out` for a sweep of `suite`: made if it is not there, refused if it holds something else or is in use.
+
+    `command` is what carries out the same sweep elsewhere; it is kept for the report.
+    """
     if not (out / folders.MANIFEST).is_file():
         folders.check_output(out)
-        folders.write_folder(out, {folders.MANIFEST: _manifest(suite)})
+        folders.write_folder(out, {folders.MANIFEST: _manifest(suite, command)})
     held = folders.read_manifest(out, "suite")
     if held["suite"] != suite.name:
         raise OutputError(f"{out} holds the suite {held['suite']!r}, not {suite.name!r}; choose another with --out")
@@ -70,13 +73,13 @@ def opened(out: Path, suite: Suite) -> Iterator[None]:
         for draft in [*(out / "runs").rglob(".*"), *(out / "unfinished").rglob(".*")]:
             shutil.rmtree(draft)  # of a sweep that was killed while it wrote
         _check_held_runs(out, suite)
-        folders.write_file(out / folders.MANIFEST, _manifest(suite))
+        folders.write_file(out / folders.MANIFEST, _manifest(suite, command))
         yield
 
 
-def _manifest(suite: Suite) -> bytes:
+def _manifest(suite: Suite, command: str) -> bytes:
     runs = [{"id": run.id, **folders.as_plain(asdict(run))} for run in suite.runs]
-    return folders.manifest("suite", {"suite": suite.name, "version": VERSION, "runs": runs})
+    return folders.manifest("suite", {"suite": suite.name, "version": VERSION, "command": command, "runs": runs})
 
 
 def read_suite_manifest(out: Path) -> Suite:

@@ -11,6 +11,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from letitcook.experiments.results import Made
 from letitcook.report.compare import Comparison, comparison_frame
 from letitcook.report.verdicts import VERDICTS
 from letitcook.tasks import task_named
@@ -273,3 +274,51 @@ def method(comparisons: Sequence[Comparison]) -> str:
     return Template(asset("method.html")).substitute(
         verdicts=verdicts, seeds=f"{span} seed{'' if span == '1' else 's'}"
     )
+
+
+def made(facts: Made) -> str:
+    """Return what the results were made with: the command, the software, and every setting of the learner by task."""
+    command = f"<p>Command: <code>{escape(facts.command)}</code></p>" if facts.command else ""
+    lines = "".join(f"<li>{escape(line)}</li>" for line in facts.versions)
+    return f'<div class="method">{command}<ul>{lines}</ul></div>{_settings(facts.settings)}'
+
+
+def _settings(settings: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of settings, a column for each task; equal ones stand once, above it."""
+    names = list(dict.fromkeys(name for held in settings.values() for name in held))
+    said = {name: [_setting(held, name) for held in settings.values()] for name in names}
+    common = [name for name in names if len(set(said[name])) == 1]
+    equal = ", ".join(f"<code>{escape(name)}</code> {said[name][0]}" for name in common)
+    heads = "".join(f'<th scope="col" class="words">{escape(task_named(task).title)}</th>' for task in settings)
+    rows = "".join(
+        f'<tr><th scope="row"><code>{escape(name)}</code></th>'
+        + "".join(f'<td class="words">{value}</td>' for value in said[name])
+        + "</tr>"
+        for name in names
+        if name not in common
+    )
+    differing = (
+        '<div class="scroll" role="region" tabindex="0" aria-label="Settings that differ"><table>'
+        f"<caption>Settings that differ</caption><thead><tr><td></td>{heads}</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+    return f'<p class="method">The same everywhere: {equal or "nothing"}.</p>{differing if rows else ""}'
+
+
+def _setting(held: Mapping[str, Any], name: str) -> str:
+    return escape(_plain(held[name])) if name in held else "–"
+
+
+def _plain(value: Any) -> str:
+    """Return a setting for people.
+
+    >>> _plain(True), _plain([256, 256]), _plain(1_000_000), _plain(0.001)
+    ('yes', '256, 256', '1,000,000', '0.001')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)

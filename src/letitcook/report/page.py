@@ -33,7 +33,16 @@ TITLES = {
     "base": "base policy, handwritten",
 }
 """What the player calls an episode."""
-SECTIONS = ("summary", "episodes", "plane", "tables", "figures", "method")
+SECTIONS = {
+    "summary": "Summary",
+    "episodes": "Episodes",
+    "plane": "Plane",
+    "tables": "Tables",
+    "figures": "Figures",
+    "method": "Method",
+    "made": "Settings",
+}
+"""Sections of the page, and what the links to them say."""
 
 
 def write_page(results: Results, comparisons: Sequence[Comparison], figures: Mapping[str, str], out: Path) -> Path:
@@ -52,14 +61,14 @@ def page(
     """Return the page's text."""
     style = "".join(markup.asset(name) for name in STYLES) + markup.widths(comparisons)
     script = "".join(markup.asset(name) for name in SCRIPTS)
-    sections = [name for name in SECTIONS if figures or name != "figures"]
+    sections = {name: said for name, said in SECTIONS.items() if figures or name != "figures"}
     tasks = [task_named(task).title for task in dict.fromkeys(c.row.task for c in comparisons)]
     return Template(markup.asset("page.html")).substitute(
         policy=_security(style, script),
         version=escape(letitcook.__version__),
         title=f"letitcook: {escape(results.suite)}",
         style=style,
-        links="".join(f'<a href="#{name}">{name.capitalize()}</a>' for name in sections),
+        links="".join(f'<a href="#{name}">{said}</a>' for name, said in sections.items()),
         kicker=f"{len(comparisons)} rows from {len(results.runs):,} runs: {escape(', '.join(tasks))}",
         summary=markup.summary(comparisons),
         player=markup.asset("player.html"),
@@ -67,6 +76,7 @@ def page(
         tables=markup.tables(comparisons),
         figures=markup.figures(figures),
         method=markup.method(comparisons),
+        made=markup.made(results.made),
         suite=escape(results.suite),
         data=_json(
             {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -209,15 +211,34 @@ def provenance() -> dict[str, Any]:
     """Return what a run was made with: versions, the kind of machine, and the time.
 
     >>> sorted(provenance())
-    ['machine', 'packages', 'python', 'time', 'version']
+    ['commit', 'machine', 'packages', 'python', 'time', 'version']
     """
     return {
         "version": VERSION,
+        "commit": source_commit(),
         "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in PACKAGES},
         "machine": f"{platform.system()} {platform.machine()}",
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+@cache
+def source_commit() -> str | None:
+    """Return the commit of the source, with a `+` if files were changed since; None where it is not in a repository."""
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        said = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, timeout=10, check=True)
+        return said.stdout.strip()
+
+    try:
+        git(
+            "ls-files", "--error-unmatch", Path(__file__).name
+        )  # an environment may stand in another project's repository
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--", "..") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def load(path: str | Path) -> Learned:
