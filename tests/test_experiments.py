@@ -417,7 +417,13 @@ def test_the_tables_of_a_sweep(tmp_path: Path) -> None:
     chosen = Suite("few", (FEW.runs[0], wrapper, Run(Row("pong", "scratch", "lexicographic"), 0, 1_500)))
     sweep_all(chosen, tmp_path)
     held = read_results(tmp_path)
-    assert [path.name for path in write_tables(held)] == ["runs.csv", "runs.parquet", "curves.csv", "curves.parquet"]
+    assert [path.name for path in write_tables(held)] == [
+        "made.json",
+        "runs.csv",
+        "runs.parquet",
+        "curves.csv",
+        "curves.parquet",
+    ]
     runs = pl.read_parquet(tmp_path / "runs.parquet")
     assert runs.schema == results.RUNS
     assert runs["id"].to_list() == [run.id for run in chosen.runs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ CURVES = {
     "base_queries": pl.Float64,
 }
 """Columns of the table of learning curves."""
+ROW = ("task", "mode", "method", "lambda", "variant")
+"""Columns that say which row a run belongs to: everything but the seed, in the order of `Row`."""
 OPTIMA = "optima.json"
 VARIES = "varies"
 """In place of a setting that differs between the rows of a task."""
@@ -176,9 +178,41 @@ def optima(out: Path, rows: Iterable[Row]) -> dict[Row, Exact]:
     return found
 
 
+MADE = "made.json"
+
+
+def read_tables(folder: Path, suite: str) -> Results:
+    """Read the tables that `write_tables` wrote, where the runs themselves are not kept."""
+    try:
+        runs, curves = (pl.read_parquet(folder / f"{name}.parquet") for name in ("runs", "curves"))
+        kept = json.loads((folder / MADE).read_text(encoding="utf-8"))
+        made = Made(kept["command"], tuple(kept["versions"]), kept["settings"])
+        runs, curves = runs.select(*RUNS), curves.select(*CURVES)
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        raise FileFormatError(f"{folder} does not hold tables of results ({error!r})") from error
+    rows = [Row(*key) for key in runs.select(ROW).unique(maintain_order=True).iter_rows()]
+    return Results(folder, suite, runs, curves, optima(folder, rows), made)
+
+
+def joined(older: Results, newer: Results) -> Results:
+    """Return the results of two sweeps of one suite in the newer one's folder; of runs that are in both, the newer."""
+
+    def union(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        return pl.concat([old.join(newer.runs.select("id"), on="id", how="anti"), new])
+
+    settings = {task: dict(held) for task, held in older.made.settings.items()}
+    for task, held in newer.made.settings.items():
+        _note_settings(settings.setdefault(task, {}), held)
+    versions = tuple(dict.fromkeys((*older.made.versions, *newer.made.versions)))
+    made = Made(newer.made.command, versions, settings)
+    runs, curves = union(older.runs, newer.runs), union(older.curves, newer.curves)
+    return Results(newer.folder, newer.suite, runs, curves, {**older.optima, **newer.optima}, made)
+
+
 def write_tables(results: Results) -> list[Path]:
-    """Write `runs` and `curves` into the sweep's folder, as Parquet and as CSV."""
-    written = []
+    """Write `runs` and `curves` into the sweep's folder, as Parquet and as CSV, and what they were made with."""
+    folders.write_file(results.folder / MADE, json.dumps(asdict(results.made), indent=1).encode())
+    written = [results.folder / MADE]
     for name, frame in (("runs", results.runs), ("curves", results.curves)):
         for suffix, write in (("csv", frame.write_csv), ("parquet", frame.write_parquet)):
             buffer = io.BytesIO()

@@ -10,10 +10,10 @@ from functools import cached_property
 import polars as pl
 
 from letitcook.experiments.jobs import Exact
-from letitcook.experiments.results import Results
+from letitcook.experiments.results import ROW, Results
 from letitcook.experiments.suites import PaperRow, Row, paper_rows
 from letitcook.report.reasons import known_reason
-from letitcook.report.statistics import ROW, estimate, probability_as_good
+from letitcook.report.statistics import estimate, probability_as_good
 from letitcook.report.verdicts import Difference, Sample, difference, value_of, verdict_of
 from letitcook.storage import folders
 from letitcook.tasks import TASKS, task_named

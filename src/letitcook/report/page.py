@@ -45,13 +45,20 @@ SECTIONS = {
 """Sections of the page, and what the links to them say."""
 
 
-def write_page(results: Results, comparisons: Sequence[Comparison], figures: Mapping[str, str], out: Path) -> Path:
+def write_page(
+    results: Results,
+    comparisons: Sequence[Comparison],
+    figures: Mapping[str, str],
+    out: Path,
+    episodes: Sequence[NamedTrace] | None = None,
+) -> Path:
     """Write `report.html` into the folder `out`, and return its path.
 
-    `figures` are SVG texts by name. The page opens from disk and loads nothing from anywhere.
+    `figures` are SVG texts by name; `episodes` are what the player shows, those of the results if not given. The page
+    opens from disk and loads nothing from anywhere.
     """
-    path = out / "report.html"
-    folders.write_file(path, page(results, comparisons, figures, episodes_of(results)).encode())
+    path, shown = out / "report.html", episodes_of(results) if episodes is None else episodes
+    folders.write_file(path, page(results, comparisons, figures, shown).encode())
     return path
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from letitcook.core.objective import lex_argmax
 from letitcook.errors import SettingError
+from letitcook.experiments.results import ROW
 from letitcook.experiments.suites import PaperRow
 from letitcook.tasks import task_named
 
@@ -23,8 +24,6 @@ SWEEP = (0.0, 0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 15.0)
 """The λ among which the paper chooses the best one; its further ones are in its appendix only."""
 PRECISION = 0.001
 """Returns and queries that are nearer count as equal: the last digit of the paper's tables, and its slack σ."""
-ROW = ("task", "mode", "method", "lambda", "variant")
-"""Columns that say which row a run belongs to: everything but the seed."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ what never changes in a task, `trace` is an episode, `episodes_of` are the episo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, SupportsFloat
 
@@ -257,26 +257,54 @@ LEARNED = {
 """Names of learned episodes: method and mode of the runs they are taken from."""
 
 
-def episodes_of(results: Results, seed: int = 0) -> list[NamedTrace]:
+def episodes_of(results: Results, kept: Sequence[NamedTrace] = (), seed: int = 0) -> list[NamedTrace]:
     """Return the episodes of a sweep that are worth seeing, task by task.
 
     Learned ones come from the best run of each method (by task return, then queries); finite tasks add the exact
-    optimum, from scratch and around the base policy; handwritten base policies are shown as they are.
+    optimum, from scratch and around the base policy; handwritten base policies are shown as they are. Of runs that are
+    not in the sweep's folder, the episodes are those that were `kept`, if any.
     """
     seen = results.runs["task"].unique().to_list()
-    return [named for task in task_names() if task in seen for named in _episodes_of(results, task, seed)]
+    known = {(named.name, named.source): named for named in kept}
+    return [named for task in task_names() if task in seen for named in _episodes_of(results, task, known, seed)]
 
 
-def _episodes_of(results: Results, task: str, seed: int) -> Iterator[NamedTrace]:
+def traces_as_data(traces: Sequence[NamedTrace]) -> list[dict[str, Any]]:
+    """Return episodes as plain data, without pictures."""
+    return [asdict(replace(named, trace=replace(named.trace, frames=[]))) for named in traces]
+
+
+def traces_of_data(data: Sequence[dict[str, Any]]) -> list[NamedTrace]:
+    """Return the episodes that `traces_as_data` described.
+
+    >>> named = NamedTrace("exact", "plan", trace("cook", "scratch", exact_policy("cook", "scratch")))
+    >>> traces_of_data(traces_as_data([named])) == [named]
+    True
+    """
+    return [
+        NamedTrace(
+            held["name"],
+            held["source"],
+            Trace(**{**held["trace"], "queries": [Query(**query) for query in held["trace"]["queries"]]}),
+        )
+        for held in data
+    ]
+
+
+Kept = dict[tuple[str, str], NamedTrace]
+"""Episodes by name and source."""
+
+
+def _episodes_of(results: Results, task: str, kept: Kept, seed: int) -> Iterator[NamedTrace]:
     handwritten = task_named(task).base_policy
     exact = task_named(task).finite
     if exact:
         yield NamedTrace("exact", "plan", trace(task, "scratch", exact_policy(task, "scratch"), seed=seed))
     for name in ("lexicographic", "vanilla"):
-        yield from _learned(results, task, name, seed)
+        yield from _learned(results, task, name, kept, seed)
     if exact and handwritten is not None:
         yield NamedTrace("exact wrapped", "plan", trace(task, "wrap", exact_policy(task, "wrap"), seed=seed))
-    yield from _learned(results, task, "wrapped", seed)
+    yield from _learned(results, task, "wrapped", kept, seed)
     if exact and task_named(task).auxiliary is not None:
         yield NamedTrace("interleaved", "plan", interleaved_trace(task, exact_policy(task, "wrap"), seed))
     if handwritten is not None:
@@ -293,12 +321,17 @@ def exact_policy(task: str, mode: str) -> Policy:
     return plan_tables(*world_of(task, mode), objective_of("lexicographic")).policy
 
 
-def _learned(results: Results, task: str, name: str, seed: int) -> Iterator[NamedTrace]:
-    """Yield the episode of the best run of a method, if there is one."""
+def _learned(results: Results, task: str, name: str, kept: Kept, seed: int) -> Iterator[NamedTrace]:
+    """Yield the episode of the best run of a method whose policy, or an episode of it, is there."""
     method, mode = LEARNED[name]
     chosen = results.runs.filter(
         pl.col("task") == task, pl.col("method") == method, pl.col("mode") == mode, pl.col("variant") == ""
     ).sort("task_return", "queries", "seed", descending=[True, False, False])
-    for run_id in chosen["id"].head(1):
-        run = load(results.folder / "runs" / run_id)
-        yield NamedTrace(name, run_id, trace(task, mode, run.policy, run.base, seed))
+    for run_id in chosen["id"]:
+        if (name, run_id) in kept:
+            yield kept[name, run_id]
+            return
+        if (results.folder / "runs" / run_id).is_dir():
+            run = load(results.folder / "runs" / run_id)
+            yield NamedTrace(name, run_id, trace(task, mode, run.policy, run.base, seed))
+            return
