@@ -4,6 +4,9 @@ VENV := .venv
 comma := ,
 OUT := results/discrete
 PIP_INSTALL := pip install --quiet --disable-pip-version-check
+# Versions for the tests' environments; `make CONSTRAINTS= test` takes the newest ones.
+CONSTRAINTS ?= constraints.txt
+CONSTRAINED := $(addprefix -c ,$(CONSTRAINTS))
 # Each environment is made anew when the requirements change; the stamp says that it is complete.
 define environment
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "letitcook needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -12,7 +15,7 @@ define environment
 	touch $(1)/.installed-$(3)
 endef
 
-.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch docs benchmark benchmark-deep pictures clean
+.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch test-package docs coverage house constraints dist benchmark benchmark-deep pictures clean
 
 reproduce: $(VENV)/.installed-default
 	$(VENV)/bin/letitcook reproduce --suite discrete --out $(OUT)
@@ -29,7 +32,36 @@ types: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
 
-test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked docs
+test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked test-package docs
+
+# Lines and branches of src/ that the unit tests run, compiled kernels aside (see CONTRIBUTING.md).
+coverage: $(VENV)/.installed-test
+	$(VENV)/bin/coverage run -m pytest
+	$(VENV)/bin/coverage report
+
+# The sdist and the wheel, in dist/.
+dist: .venv-release/.installed-release
+	rm -rf dist
+	.venv-release/bin/python -m build --outdir dist .
+	.venv-release/bin/twine check --strict dist/*
+
+# The package as users get it: the tests of the unpacked sdist, with the wheel in a new environment.
+test-package: dist
+	rm -rf .venv-wheel dist/unpacked && mkdir dist/unpacked
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/$(PIP_INSTALL) $(CONSTRAINED) dist/*.whl pytest hypothesis
+	tar -xzf dist/*.tar.gz -C dist/unpacked --strip-components=1
+	cd dist/unpacked && ../../.venv-wheel/bin/pytest integration_tests/package tests/test_backward_compatibility.py tests/test_plan.py
+
+# The drawing of the rooms in CONTRIBUTING.md.
+house: $(VENV)/.installed-test
+	$(VENV)/bin/python docs/house.py --write
+
+# constraints.txt, for Python 3.11 and newer. PyTorch and what it brings stay free: its builds differ by index and processor.
+constraints: .venv-release/.installed-release
+	.venv-release/bin/uv pip compile pyproject.toml --upgrade --universal --python-version 3.11 --quiet --no-header --no-annotate \
+	  --no-emit-package torch --extra test --extra ray --extra tracking --extra browser --extra rliable --extra onnx --extra peers \
+	  --extra docs --extra release | grep -vE '^(nvidia|cuda|triton)' > constraints.txt
 
 # The documentation as a site, in site/; no warnings, and no page may load anything from elsewhere.
 docs: .venv-docs/.installed-docs
@@ -70,26 +102,28 @@ pictures: $(VENV)/.installed-default
 $(VENV)/.installed-default: pyproject.toml
 	$(call environment,$(VENV),-e .,default)
 
-$(VENV)/.installed-test: pyproject.toml
-	$(call environment,$(VENV),-e '.[test]',test)
+$(VENV)/.installed-test: pyproject.toml $(CONSTRAINTS)
+	$(call environment,$(VENV),$(CONSTRAINED) -e '.[test]',test)
 
-.venv-overcooked/.installed-overcooked: pyproject.toml
-	$(call environment,.venv-overcooked,-e '.[test$(comma)overcooked]',overcooked)
+.venv-overcooked/.installed-overcooked: pyproject.toml $(CONSTRAINTS)
+	$(call environment,.venv-overcooked,$(CONSTRAINED) -e '.[test$(comma)overcooked]',overcooked)
 
-.venv-sweeps/.installed-sweeps: pyproject.toml
-	$(call environment,.venv-sweeps,-e '.[test$(comma)ray$(comma)tracking$(comma)browser]',sweeps)
+.venv-sweeps/.installed-sweeps: pyproject.toml $(CONSTRAINTS)
+	$(call environment,.venv-sweeps,$(CONSTRAINED) -e '.[test$(comma)ray$(comma)tracking$(comma)browser]',sweeps)
 
-.venv-rliable/.installed-rliable: pyproject.toml
-	$(call environment,.venv-rliable,-e '.[test$(comma)rliable]',rliable)
+.venv-rliable/.installed-rliable: pyproject.toml $(CONSTRAINTS)
+	$(call environment,.venv-rliable,$(CONSTRAINED) -e '.[test$(comma)rliable]',rliable)
 
-.venv-docs/.installed-docs: pyproject.toml
-	$(call environment,.venv-docs,-e '.[docs]',docs)
+.venv-release/.installed-release: pyproject.toml $(CONSTRAINTS)
+	$(call environment,.venv-release,$(CONSTRAINED) -e '.[release]',release)
+
+.venv-docs/.installed-docs: pyproject.toml $(CONSTRAINTS)
+	$(call environment,.venv-docs,$(CONSTRAINED) -e '.[docs]',docs)
 
 # PyTorch first and by itself: the bound picks a CPU build where one is offered.
-.venv-torch/.installed-torch: pyproject.toml
-	$(call environment,.venv-torch,-e '.[test$(comma)torch$(comma)peers$(comma)onnx]',torch)
+.venv-torch/.installed-torch: pyproject.toml $(CONSTRAINTS)
+	$(call environment,.venv-torch,$(CONSTRAINED) -e '.[test$(comma)torch$(comma)peers$(comma)onnx]',torch)
 	.venv-torch/bin/$(PIP_INSTALL) --no-deps 'morl-baselines>=1.3'
 
-
 clean:
-	rm -rf .venv .venv-overcooked .venv-torch .venv-sweeps .venv-rliable .venv-docs site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* site dist .pytest_cache .mypy_cache .ruff_cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import io
 import sys
 import tempfile
@@ -43,8 +44,7 @@ def modules() -> dict[str, Path]:
     """Return every module by its name, such as `core.decisions`."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        name = _module(path, SOURCE)
         if name and name != "__main__":
             found[name] = path
     return found
@@ -133,35 +133,59 @@ letitcook.wrap(gym.make("MountainCar-v0"), lambda o: 2, wait=1, durations=(2, 4)
 """,
 }
 """Small calls; what follows the last line break is what is called."""
+LAST_GOAL = "first step"
 GOALS = {
-    "learner made": ("new_learner", "QLearner.__init__"),
-    "first step": ("CompiledDriver.advance", "PythonDriver.advance", "QLearner.advance"),
     "environment made": ("WaitingEnv.__init__",),
+    "learner made": ("new_learner", "QLearner.__init__"),
+    LAST_GOAL: ("CompiledDriver.advance", "PythonDriver.advance", "QLearner.advance"),
 }
 """Where walks lead, by the functions that are then called."""
+IN_VERSION_0_1 = {
+    "letitcook train cartpole": (17, {"environment made": 4, "learner made": 5, "first step": 5}),
+    "letitcook reproduce": (15, {"environment made": 4, "learner made": 4, "first step": 4}),
+    "learn(WaitingEnv(...))": (14, {"environment made": 0, "learner made": 2, "first step": 3}),
+    "wrap(env, policy)": (5, {"environment made": 1}),
+}
+"""The rooms that each walk entered in version 0.1, and its hops."""
 
 
-def walk(script: str, source: Path = SOURCE) -> dict[str, list[str]]:
-    """Run a small script, and return the modules on the call stack when each goal is first reached."""
+class Arrived(BaseException):
+    """Ends a walk at its last goal."""
+
+
+def walk(script: str, source: Path = SOURCE) -> tuple[set[str], dict[str, list[str]]]:
+    """Run a small script up to its first step.
+
+    Returns the rooms whose functions were called, and the modules on the call stack when each goal was reached.
+    """
+    importlib.import_module("letitcook.cli")  # what importing calls is no part of the way
+    rooms: set[str] = set()
     found: dict[str, list[str]] = {}
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or not frame.f_code.co_filename.startswith(str(source)):
+        code = frame.f_code
+        if event != "call" or not code.co_filename.startswith(str(source)) or code.co_name == "<module>":
             return
+        rooms.add(room_of(_module(code.co_filename, source)))
         for goal, names in GOALS.items():
-            if goal not in found and frame.f_code.co_qualname in names:
+            if goal not in found and code.co_qualname in names:
                 found[goal] = _stack(frame, source)
+                if goal == LAST_GOAL:
+                    raise Arrived
 
-    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
+    with (
+        tempfile.TemporaryDirectory() as place,
+        contextlib.chdir(place),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.suppress(Arrived, SystemExit),
+    ):
         sys.setprofile(profile)
         try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                exec(compile(script, "walk", "exec"), {"__name__": "walk"})
-        except SystemExit:
-            pass
+            exec(compile(script, "walk", "exec"), {"__name__": "walk"})
         finally:
             sys.setprofile(None)
-    return found
+    return rooms, found
 
 
 def _stack(frame: FrameType | None, source: Path) -> list[str]:
@@ -170,30 +194,47 @@ def _stack(frame: FrameType | None, source: Path) -> list[str]:
     while frame is not None:
         path = frame.f_code.co_filename
         if path.startswith(str(source)):
-            parts = Path(path).relative_to(source).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            name = _module(path, source)
             if not names or names[-1] != name:
                 names.append(name)
         frame = frame.f_back
     return names[::-1]
 
 
+def _module(path: str | Path, source: Path) -> str:
+    parts = Path(path).relative_to(source).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def rooms_section() -> str:
+    """Return the rooms as a list, with what each is for."""
+    width = max(map(len, ROOMS))
+    rooms = [f"{room:<{width}}  {what}" for room, what in ROOMS.items()]
+    return "\n".join(["```", *rooms, "```"])
+
+
+def walk_section(name: str) -> str:
+    """Return the way of one call through the rooms."""
+    rooms, ways = walk(WALKS[name])
+    rooms_before, hops_before = IN_VERSION_0_1[name]
+    lines = [f"`{name}` enters {len(rooms)} rooms ({rooms_before}):", ""]
+    for goal, way in ways.items():
+        stack = " → ".join(f"`{module}`" for module in way)
+        hops = "1 hop" if len(way) == 2 else f"{len(way) - 1} hops"
+        lines.append(f"- {goal}, {hops} ({hops_before[goal]}): {stack}")
+    return "\n".join(lines)
+
+
 def section() -> str:
     """Return the section of CONTRIBUTING.md that is made from the code."""
-    width = max(map(len, ROOMS))
-    lines = [
-        "Imports point one way: a room imports only from rooms above it in this list, also inside functions.",
-        "",
-        "```",
+    parts = [
+        "The rooms. Each imports only from those above it, also inside functions:",
+        rooms_section(),
+        "Four calls on their way to the first step of training, as the modules on the call stack. A hop leads from\n"
+        "one module to the next; in brackets is what it took in version 0.1.",
+        *map(walk_section, WALKS),
     ]
-    lines += [f"{room:<{width}}  {what}" for room, what in ROOMS.items()]
-    lines += ["```", "", "The way of four calls through the rooms, as the modules on the call stack:", ""]
-    for name, script in WALKS.items():
-        lines += [f"`{name}`", ""]
-        for goal, way in walk(script).items():
-            lines.append(f"- {goal}, {len(way) - 1} hops: {' → '.join(f'`{module}`' for module in way)}")
-        lines.append("")
-    return "\n".join(lines)
+    return "\n\n".join(parts) + "\n"
 
 
 def write_section() -> None:

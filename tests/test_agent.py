@@ -305,7 +305,7 @@ def test_a_wrapped_environment_counts_base_queries():
     assert out[:, 1].max() < 200
 
 
-def test_sub_waits_in_the_python_loop_need_intermediate_states():
+def test_intra_option_learning_in_the_python_loop_needs_intermediate_states():
     settings = replace(SMALL, intra_option=2)
     env = waiting_cartpole(intermediate=True)
     learner = LDQN(env, env.decisions, LEXICOGRAPHIC, settings, 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +41,15 @@ def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
         "def f():\n    if True:\n        from letitcook.cli import main\n    import letitcook.report.page\n"
     )
     assert house().imported(file) == {"cli", "report.page"}
+
+
+def test_contributing_draws_the_rooms_and_the_walks_as_they_are() -> None:
+    rooms = house()
+    text = (rooms.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = text.partition(rooms.BEGIN)[2].partition(rooms.END)[0]
+    # In a process of its own: what other tests left in caches would shorten the walks.
+    made = subprocess.run([sys.executable, rooms.__file__], check=True, capture_output=True, text=True).stdout
+    assert drawn.strip() == made.strip(), "CONTRIBUTING.md is out of date; run: make house"
 
 
 def test_the_finite_and_the_deep_engine_do_not_know_each_other() -> None:

@@ -178,8 +178,8 @@ def test_ctrl_c_keeps_a_run_that_can_be_resumed(call: Any, tmp_path: Path, monke
     whole = as_json(call("wrap", *long, "--out", "whole", "--json"))
     run = Training.run
 
-    def interrupted(self: Training) -> Any:
-        for point in run(self):
+    def interrupted(self: Training, callback: Any) -> Any:
+        for point in run(self, callback):
             if point.step <= 10_010:
                 os.kill(os.getpid(), signal.SIGINT)
             yield point

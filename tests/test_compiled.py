@@ -50,7 +50,7 @@ def test_side_by_side(task, mode):
     )
 
 
-def test_a_policy_of_two_networks_with_slack_answers_a_crowd_as_it_answers_one():
+def test_a_policy_of_two_networks_with_slack_answers_a_batch_as_it_answers_one():
     task = pong.TASK
     learner = LDQN(task, task.decisions, LEXICOGRAPHIC, replace(PAPER["pong"], slack=0.2), 0)
     learner.advance(1_200)

@@ -119,8 +119,7 @@ def rollouts(training: Training) -> list[Totals]:
         assert point == training.curve[-1]
         seen.append(training.rollout)
 
-    training.callback = callback
-    for _ in training.run():
+    for _ in training.run(callback):
         pass
     return seen
 

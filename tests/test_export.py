@@ -73,7 +73,7 @@ def cartpole() -> tuple[NetworkPolicy, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def family() -> tuple[NetworkPolicy, np.ndarray]:
-    """A policy with scaled inputs and waves beside them, and observations of its episodes."""
+    """A policy with scaled inputs and Fourier features beside them, and observations of its episodes."""
     env = make("mountain-car")
     training = prepare(
         env, RunSpec(preset="best", length=Timesteps(10_000), settings={"hidden": (64, 64), "learning_starts": 200})

@@ -30,7 +30,7 @@ VARIANTS = {
     "schedules": replace(PAPER, alpha_end=0.01, epsilon=0.5, epsilon_end=0.0, schedule=3_000),
     "initial values and slack": replace(PAPER, initial=-7.5, slack=0.5),
     "falling with visits": replace(PAPER, alpha=1.0, visit_power=0.6, intra_option=True),
-    "sub-waits and replay, discounted": replace(PAPER, gamma=0.95, intra_option=True, backward_replay=True),
+    "intra-option and replay, discounted": replace(PAPER, gamma=0.95, intra_option=True, backward_replay=True),
 }
 
 

@@ -126,7 +126,7 @@ def intra_option(elapsed, planned, terminated, truncated, n=3000):
     ], replay
 
 
-def test_sub_waits_are_all_the_shorter_waits_that_were_lived():
+def test_intra_option_waits_are_all_the_shorter_waits_that_were_run():
     rows, replay = intra_option(elapsed=4, planned=4, terminated=False, truncated=False)
     lived = {(a, u, b) for a, u, b, _ in rows}
     ones = {(a, 1, a + 1) for a in range(4)}
@@ -139,7 +139,7 @@ def test_sub_waits_are_all_the_shorter_waits_that_were_lived():
     assert not replay.truncated.any()
 
 
-def test_an_end_cuts_sub_waits_short_and_changes_nothing_in_which_are_drawn():
+def test_an_end_shortens_intra_option_waits_and_does_not_change_which_are_drawn():
     rows, replay = intra_option(elapsed=3, planned=4, terminated=True, truncated=False)
     lived = {(a, u, b) for a, u, b, _ in rows}
     ones = {(a, 1, a + 1) for a in range(3)}

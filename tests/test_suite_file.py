@@ -631,7 +631,7 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 TABLE = st.dictionaries(
-    st.sampled_from([*CHECKS, "settings.slack", "settings.hidden", "settings.clip_targets", "settings.sub_waits"]),
+    st.sampled_from([*CHECKS, "settings.slack", "settings.hidden", "settings.clip_targets", "settings.intra_option"]),
     VALUES,
 ).map(lambda table: "\n".join(f"{key} = {value}" for key, value in table.items() if key != "settings"))
 

@@ -1,8 +1,9 @@
 """LDQN: lexicographic deep Q-learning for waiting MDPs; with one objective it is DQN, plain or scalarised.
 
-The learner itself is in `learner.py`, the networks in `network.py`. This is what a user holds: the learner, with one of
-three drivers. The simulated tasks run in a compiled loop (`simulation.py`), every other environment in a Python loop
-(`stepping.py`), vector environments in one of theirs (`vector_stepping.py`).
+What the learner consists of is in `state.py`, how it learns in `update.py`, its networks are in `network.py`. This is
+what a user holds: the learner with one of three drivers. The simulated tasks run in a compiled loop
+(`drivers/compiled.py`), every other environment in a Python loop (`drivers/python.py`), vector environments in a loop
+of their own (`drivers/vector.py`).
 """
 
 from __future__ import annotations
@@ -51,10 +52,9 @@ class LDQN:
     """A learner with `K` objectives on a simulated task, or on any environment.
 
     `task_or_env` is a `Task` that the compiled loop knows, an environment, a list of them that take turns, or a vector
-    environment. An
-    environment's reward is `(task, waiting)`, with `elapsed` and `discount` in its info, as `WaitingEnv` gives them; a
-    plain environment counts as one whose decisions all take one step. `base` is a network policy to wrap in a task:
-    the decisions are then `{base, wait} ∪ W`.
+    environment. An environment's reward is `(task, waiting)`, and its info has `elapsed` and `discount`, as those of
+    `WaitingEnv`; a plain environment counts as one whose decisions all take one step. `base` is a network policy to
+    wrap in a task: the decisions are then `{base, wait} ∪ W`.
 
     >>> from letitcook.tasks.cartpole import TASK
     >>> learner = LDQN(TASK, TASK.decisions, Objective.named("lexicographic"), PAPER["cartpole"], seed=0)

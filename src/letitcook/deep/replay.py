@@ -35,7 +35,7 @@ class Replay(NamedTuple):
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     z: NDArray[np.float32]
-    """log10 λ of the episode; NaN in a row that no episode ran as it is, as those of sub-wait learning."""
+    """log10 λ of the episode; NaN in a row that no episode ran as it is, as those of intra-option learning."""
     explored: NDArray[np.bool_]
     """Whether the decision was a random one."""
     following: NDArray[np.int64]
@@ -145,9 +145,9 @@ def remember_intra_option(
     """Draw a shorter wait from inside one of `planned` steps, of which `elapsed` were run, and remember it.
 
     `path` holds the `elapsed + 1` observations, `rewards` those of the steps, `waits` the decisions that wait and
-    `durations` the steps that each decision asks for; a wait costs `wait_cost`. What lies inside is a matter of the
-    plan, not of how it went: to count waits that the episode's end cut only when it came, or only when it did not,
-    would favour one outcome of a random world over the others.
+    `durations` the steps that each decision requests; a wait costs `wait_cost`. Which shorter waits count depends on
+    the plan, not on how it went: to count those that reach past the episode's end only when it came, or only when it
+    did not, would favour one outcome of a random world over the others.
     """
     first = random_below(rng, planned)
     decision = waits[random_below(rng, len(waits))]
@@ -160,9 +160,9 @@ def remember_intra_option(
         total += discount * rewards[t]
         discount *= gamma
     at_end = last == elapsed
-    ends, cut = at_end and terminated, at_end and truncated
+    ends, truncates = at_end and terminated, at_end and truncated
     reward = np.array([total, -wait_cost])
-    remember(replay, Transition(path[first], decision, reward, last - first, discount, path[last], ends, cut))
+    remember(replay, Transition(path[first], decision, reward, last - first, discount, path[last], ends, truncates))
 
 
 @compiled
@@ -171,7 +171,7 @@ def draw(
 ) -> None:
     """Draw `rows` transitions uniformly, with replacement, into `batch`.
 
-    Each comes with up to `ahead - 1` decisions that followed it, as long as these were greedy: the rewards of all of
+    Each comes with up to `n_step - 1` decisions that followed it, as long as these were greedy: the rewards of all of
     them, and the observation at the end.
     """
     size = batch.observation.shape[1]

@@ -2,8 +2,8 @@
 
 Rules. Gymnasium's CartPole (Barto, Sutton and Anderson 1983): the same equations, step of 20 ms, limits and start
 distribution. Actions: `left` and `right` push the cart with 10 N; `wait` applies no force. An episode ends when the
-cart is more than 2.4 from the middle or the pole leans by more than 12 degrees; it is cut after 200 steps. Reward: +1
-a step, so the task return is the length.
+cart is more than 2.4 from the middle or the pole leans by more than 12 degrees; it is truncated after 200 steps.
+Reward: +1 a step, so the task return is the length.
 
 Observation: cart position, cart velocity, pole angle (radians), angular velocity, as they are.
 """

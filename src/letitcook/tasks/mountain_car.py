@@ -1,7 +1,7 @@
 """MountainCar: a weak engine has to swing up out of a valley.
 
 Rules. Gymnasium's MountainCar-v0 (Moore 1990), unchanged: actions push left, do not push, push right; "do not push" is
-the wait action. An episode ends at position 0.5; it is cut after 200 steps. Reward: -1 a step.
+the wait action. An episode ends at position 0.5; it is truncated after 200 steps. Reward: -1 a step.
 
 Observation: position and velocity, as they are.
 """

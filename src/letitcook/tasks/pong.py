@@ -12,8 +12,8 @@ most 3 in y. Actions: `up`, `down`, `wait`, and `hit`, which rests and returns t
    edge gives it spin;
 6. at x ≥ 40 the point is won and the episode ends; at x < 0 it is lost and the ball is served again from the middle.
 
-An episode is cut after 1000 steps. Reward: -1 a step. The fastest win takes 94 steps: 19 (serve to the opponent) + 37
-(to the agent) + 38 (a winning return). The layout of the paper's Pong is not published; this one is a calibrated
+An episode is truncated after 1000 steps. Reward: -1 a step. The fastest win takes 94 steps: 19 (serve to the opponent)
++ 37 (to the agent) + 38 (a winning return). The layout of the paper's Pong is not published; this one is a calibrated
 stand-in with its 94 steps.
 
 Observation: both paddles, the ball, where it was a step before, and its velocity, scaled to about ±1.

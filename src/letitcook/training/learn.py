@@ -25,6 +25,7 @@ from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
 from letitcook.storage.folders import check_output
 from letitcook.tasks import Task, task_of
 from letitcook.training.callbacks import Callback
+from letitcook.training.env_spec import WrappedEnvSpec
 from letitcook.training.loop import (
     FRESH_EPISODES,
     FRESH_EPISODES_IN_PYTHON,
@@ -96,8 +97,7 @@ def learn(
         training = prepare(waiting_env, spec)
     if stopped is not None:
         training.resume(stopped)
-    training.callback = callback
-    ended = _train(training, progress, folder)
+    ended = _train(training, callback, progress, folder)
     learned = training.result() if ended else training.stopped()
     if folder is not None:
         learned.save(folder, replace=stopped is not None)
@@ -115,7 +115,7 @@ def _usual_preset(env: gym.Env[Any, Any] | WaitingVectorEnv) -> str:
     return "best" if isinstance(env, WaitingVectorEnv) or task_of(waiting_env_of(env)) is None else "paper"
 
 
-def _train(training: Training, progress: bool, keep: Path | None) -> bool:
+def _train(training: Training, callback: Callback | None, progress: bool, keep: Path | None) -> bool:
     """Train with a progress line to the end, or until ctrl-C; returns whether the end was reached.
 
     If the environment gives something that is not a number, what was good so far is kept in the folder `keep`.
@@ -126,7 +126,7 @@ def _train(training: Training, progress: bool, keep: Path | None) -> bool:
             _interruptible() as interrupted,
             training_line(training.timesteps, progress, training.passed(), using) as show,
         ):
-            for point in training.run():
+            for point in training.run(callback):
                 show(training.passed(), point, training.best or point)
                 if interrupted.is_set():
                     break
@@ -167,13 +167,19 @@ def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) ->
     horizon = horizon_of(env)
     if horizon is None:
         raise SettingError("this environment has no time limit; make it with max_episode_steps=...")
-    training = prepare_tables(enumerate_env(env), env.decisions, horizon, spec, _task_name(env), env.gamma)
-    training.info = replace(training.info, env_spec=env.env_spec)
-    return training
+    return prepare_tables(
+        enumerate_env(env), env.decisions, horizon, spec, _task_name(env), env.gamma, env_spec=env.env_spec
+    )
 
 
 def prepare_tables(
-    tables: Tables, decisions: Decisions, horizon: int, spec: RunSpec, task: str | None = None, gamma: float = 1.0
+    tables: Tables,
+    decisions: Decisions,
+    horizon: int,
+    spec: RunSpec,
+    task: str | None = None,
+    gamma: float = 1.0,
+    env_spec: WrappedEnvSpec | None = None,
 ) -> Training:
     """Make a run with tables ready."""
     context = PresetContext(spec.method, task, decisions.has_base, gamma, tables.deterministic)
@@ -181,7 +187,7 @@ def prepare_tables(
     assert isinstance(settings, QSettings)
     objective, taken = spec.objective, decisions_of(spec.method, decisions)
     learner = QLearner(tables, taken, horizon, objective, settings, check_seed(spec.seed))
-    info = RunInfo("table", spec.method, spec.lam, spec.seed, spec.preset, settings, decisions, task)
+    info = RunInfo("table", spec.method, spec.lam, spec.seed, spec.preset, settings, decisions, task, env_spec)
     plan = PAPER_PLANS["table"] if spec.preset == "paper" else EvaluationPlan()
     if spec.preset != "paper" and not tables.deterministic:  # else one episode tells all; here many cost little
         looks = tuple(10 * look for look in LOOKS)
@@ -213,9 +219,8 @@ def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Train
         world = env.with_discount(settings.gamma, settings.uses_intermediate)
     objective, taken = spec.objective, decisions_of(spec.method, env.decisions)
     learner = LDQN(world, taken, objective, settings, check_seed(spec.seed), base if compiled else None)
-    info = RunInfo("network", spec.method, spec.lam, spec.seed, spec.preset, settings, taken, name)
-    if isinstance(env, WaitingEnv):
-        info = replace(info, env_spec=env.env_spec)
+    env_spec = env.env_spec if isinstance(env, WaitingEnv) else None
+    info = RunInfo("network", spec.method, spec.lam, spec.seed, spec.preset, settings, taken, name, env_spec)
     return Training(learner, objective, info, timesteps, _network_plan(spec, compiled), base)
 
 

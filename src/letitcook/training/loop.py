@@ -150,18 +150,16 @@ class Training:
     best: Point | None = None
     policy: Any = None
     seconds: float = 0.0
-    callback: Callback | None = None
-    """Called after each evaluation; without one, training episodes are not counted."""
     chosen: dict[str, Any] | None = None
     """How the policy was chosen, where there were several candidates."""
     rollout: Totals | None = None
     """The training episodes that ended since the evaluation before the last, where there is a callback."""
 
-    def run(self) -> Iterator[Point]:
-        """Train to the end, and yield each evaluation."""
+    def run(self, callback: Callback | None = None) -> Iterator[Point]:
+        """Train to the end, and yield each evaluation; a callback is called after each of them."""
         while not self.ended:
             begun = time.perf_counter()
-            before = None if self.callback is None else self.learner.totals()
+            before = None if callback is None else self.learner.totals()
             left = {self.timesteps.unit: self.timesteps.count - self.passed()}
             clock = self.learner.timestep
             left[clock] = min(self.plan.every - self.passed(clock) % self.plan.every, left.get(clock, FOREVER))
@@ -169,9 +167,9 @@ class Training:
             point = self._evaluation()
             self.curve.append(point)
             self.seconds += time.perf_counter() - begun
-            if self.callback is not None and before is not None:
+            if callback is not None and before is not None:
                 self.rollout = self.learner.totals().since(before)
-                self.callback(point, self)
+                callback(point, self)
             yield point
 
     @property

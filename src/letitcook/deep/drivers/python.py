@@ -95,8 +95,8 @@ class PythonDriver:
             waits = u == learner.waits[0] or learner.durations[u] > 1
             if waits and (learner.rules.model_rows or learner.rules.intra_option):
                 self._learn_inside(slot, x, info, task, after, terminated, truncated)
-            cut, reward = bool(truncated and not terminated), np.array([task, waiting])
-            transition = Transition(x, u, reward, int(elapsed), float(discount), after, bool(terminated), cut)
+            truncates, reward = bool(truncated and not terminated), np.array([task, waiting])
+            transition = Transition(x, u, reward, int(elapsed), float(discount), after, bool(terminated), truncates)
             due = take_in(learner, at, transition)
             if due:
                 learn(learner, due)
@@ -122,7 +122,8 @@ class PythonDriver:
             path, rewards = self._path(slot, x, info)
         elif requested > 1 and learner.rules.intra_option:
             raise SettingError(
-                "sub_waits needs the states inside a wait; make the environment with WaitingEnv(..., intermediate=True)"
+                "intra_option needs the states inside a wait; "
+                "make the environment with WaitingEnv(..., intermediate=True)"
             )
         elif info.get("elapsed", 1) == 1:
             path, rewards = np.stack([x, after]), np.array([task])
@@ -194,7 +195,7 @@ class PythonDriver:
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Live the episodes again to where they stood."""
+        """Run the episodes again to where they stood."""
         self._turn = int(arrays["slots.turn"][0])
         self._counts[:] = arrays.get("slots.counts", 0.0)
         ends = np.cumsum(arrays["slots.length"])

@@ -25,7 +25,7 @@ class VectorDriver:
 
     def __init__(self, env: WaitingVectorEnv, learner: Learner) -> None:
         if learner.rules.intra_option:
-            raise SettingError("sub_waits needs the states inside a wait, which vector environments do not keep")
+            raise SettingError("intra_option needs the states inside a wait, which vector environments do not keep")
         self._env = env
         self._learner = learner
         self._seen: list[NDArray[np.float32]] = []
@@ -59,14 +59,14 @@ class VectorDriver:
     def _take_in(self, done: Finished) -> None:
         learner, i, step = self._learner, done.index, int(self._learner.counters[STEPS]) + done.elapsed
         task, waiting = finite_reward(done.reward, done.discount, step)
-        cut, over = done.truncated and not done.terminated, done.terminated or done.truncated
+        truncates, over = done.truncated and not done.terminated, done.terminated or done.truncated
         after = self._flat(done.observation)
         waits = done.decision == learner.waits[0] or learner.durations[done.decision] > 1
         if waits and learner.rules.model_rows and done.elapsed == 1:
             record_wait_steps(learner, np.stack([self._seen[i], after]), np.array([task]), 1, done.terminated)
         reward = np.array([task, waiting])
         transition = Transition(
-            self._seen[i], done.decision, reward, done.elapsed, done.discount, after, done.terminated, cut
+            self._seen[i], done.decision, reward, done.elapsed, done.discount, after, done.terminated, truncates
         )
         due = take_in(learner, i, transition)
         if due:
