@@ -250,4 +250,4 @@ if __name__ == "__main__":
         write_section()
     else:
         print(section())
-    sys.exit("\n".join(wrong_way() + cycles()))
+    sys.exit("\n".join(wrong_way() + cycles()) or 0)
