@@ -146,7 +146,7 @@ def test_a_finite_task_saves_what_its_plan_says() -> None:
     assert (savings.base.length, savings.wrapper.length, savings.wrapper.queries) == (53, 53, 39)
     assert savings.return_difference == (0.0, 0.0, 0.0)
     assert (savings.wrapper.base_queries, savings.queries_saved.value) == (38, 15 / 53)
-    assert savings.lines()[-1].endswith("longest wait 15 steps")
+    assert savings.lines()[-2].endswith("longest wait 15 steps")
 
 
 def test_side_by_side() -> None:

@@ -9,6 +9,7 @@ import typer
 
 from letitcook.cli.options import JsonOption, SeedOption, out, print_json
 from letitcook.errors import FileFormatError, SettingError
+from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import Evaluation
 from letitcook.evaluation.rollout import evaluate as evaluate_policy
 from letitcook.evaluation.savings import check_cost, compare_with_base
@@ -16,6 +17,9 @@ from letitcook.tasks import make
 from letitcook.training.run import Learned, load
 from letitcook.wrappers.waiting import WaitingEnv
 
+MarginOption = Annotated[
+    str, typer.Option(help="Loss that is accepted: a task return, or a share of the base's such as 1%", metavar="LOSS")
+]
 QueryOption = Annotated[
     float | None, typer.Option("--query-ms", help="What a query of the base costs, in ms; measured if not given")
 ]
@@ -29,6 +33,7 @@ def evaluate(
     run_dir: Annotated[Path, typer.Argument(help="A folder that train or wrap wrote", metavar="RUN_DIR")],
     episodes: Annotated[int, typer.Option(help="Episodes to play in the real environment")] = 100,
     seed: SeedOption = 0,
+    margin: MarginOption = DEFAULT_MARGIN,
     query_ms: QueryOption = None,
     trust_pickle: TrustOption = False,
     as_json: JsonOption = False,
@@ -38,11 +43,12 @@ def evaluate(
     Example: letitcook evaluate my-run --episodes 10
     """
     cost = per_query(query_ms)
+    Margin.read(margin)
     run = load(run_dir)
     env = env_of(run, run_dir, trust_pickle)
     names = {"task": run.info.task, "mode": run.info.mode, "method": run.info.method}
     if run.info.decisions.has_base:
-        savings = compare_with_base(env, run.policy, episodes, seed)
+        savings = compare_with_base(env, run.policy, episodes, seed, margin)
         result = savings.wrapper
     else:
         savings, result = None, evaluate_policy(env, run.policy, episodes, seed)

@@ -9,10 +9,15 @@ Lan and DeMets 1983, with Pocock-type spending of the error).
 Rare failures break a test that relies on the spread of what it has seen: who falls once in a hundred episodes may not
 have fallen yet. So two failures that cost everything at stake are added to the data before the bound is computed (in
 the manner of Agresti and Coull 1998). What is at stake is how much worse an episode can be that goes wrong; doing
-nothing at all shows it. With `n` pairs and no spread the bound is then about `-4 · stake / n`.
+nothing at all shows it, and if an episode of the test loses more, then that counts. With `n` pairs and no spread the
+bound is then about `-4 · stake / n`: the smaller the margin beside what is at stake, the more episodes it takes, with
+this test or any other. The tests simulate the error rate; if failures cost twice what was thought to be at stake, it
+rises to about 8 %.
 
-Beside the mean there is a guard on single episodes: the share of them that lose more than a given amount against their
-pair, less the share that gains as much, with an upper bound of its own.
+Beside the mean there is a guard on single episodes: how many fail, losing more than a given amount against their pair,
+and how many are rescued, gaining as much. Where the base never fails, a wrapper that fails once is not certified;
+where it does, one is not that fails in significantly more episodes than it rescues (a sign test). An upper bound of the
+share of failures is reported.
 """
 
 from __future__ import annotations
@@ -35,6 +40,8 @@ FIRST_LOOK, GROWTH = 50, 2
 ADDED_FAILURES = 2
 """Failures that are added to what was seen."""
 DEFAULT_MARGIN = "1%"
+SIGN_LEVEL = 0.1
+"""A wrapper whose failures exceed its rescues by chance with no more than this probability fails too often."""
 FAILURE_SHARE = 0.25
 """An episode fails if it loses more than this share of what is at stake against its pair."""
 GRID = 801
@@ -90,12 +97,21 @@ class Guard:
     """Episodes that gained as much against their pair: the base failed and the wrapper did not."""
     episodes: int
     bound: float
-    """Upper 95% bound of the share of failures less the share of rescues."""
+    """Upper bound of the share of failures less the share of rescues; of 95%, over all looks."""
 
     @property
     def share(self) -> float:
         """Share of failures less the share of rescues."""
         return (self.failed - self.rescued) / self.episodes
+
+    @property
+    def holds(self) -> bool:
+        """Whether failures are no reason against the wrapper."""
+        from scipy.special import bdtrc
+
+        if self.rescued == 0:
+            return self.failed == 0
+        return self.failed <= self.rescued or bdtrc(self.failed - 1, self.failed + self.rescued, 0.5) > SIGN_LEVEL
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,7 @@ class Certificate:
     looks: int
     """How often the data were looked at."""
     at_stake: float
+    """How much worse than the base's mean an episode can be that goes wrong."""
     guard: Guard
     reason: str
     """Why the test ended here."""
@@ -141,12 +158,16 @@ class Certificate:
 
         >>> certificate = judge(np.zeros(800), margin=1.0, at_stake=100.0)
         >>> certificate.line()
-        'certified: loses less than 1 (bound -0.54, 800 episodes; 0 failed, at most 0.37% more than the base)'
+        'certified: loses less than 1 (bound -0.54, 800 episodes; none failed, at most 0.37% do)'
         """
         guard = self.guard
         said = f"certified: loses less than {self.margin:.3g}" if self.certified else f"not certified: {self.reason}"
-        numbers = f"bound {self.bound:.2f}, {self.episodes:,} episodes"
-        return f"{said} ({numbers}; {guard.failed} failed, at most {guard.bound:.2%} more than the base)"
+        numbers = (
+            f"bound {self.bound:.3g}, margin {self.margin:.3g}" if not self.certified else f"bound {self.bound:.2f}"
+        )
+        failed = f"{guard.failed or 'none'} failed" + (f" and {guard.rescued} rescued" if guard.rescued else "")
+        more = "more than the base do" if guard.rescued else "do"
+        return f"{said} ({numbers}, {self.episodes:,} episodes; {failed}, at most {max(guard.bound, 0.0):.2%} {more})"
 
 
 def look_sizes(most: int) -> tuple[int, ...]:
@@ -219,24 +240,58 @@ def judge(
     failure_loss: float | None = None,
 ) -> Certificate:
     """Return the certificate of paired differences at one look, tested at a one-sided level."""
+    at_stake = max(abs(at_stake), -float(differences.min()))
     bound = lower_bound(differences, at_stake, level)
-    loss = FAILURE_SHARE * abs(at_stake) if failure_loss is None else failure_loss
-    certified = bound > -margin
-    reason = "the bound is above minus the margin" if certified else "a loss of the margin cannot be ruled out"
+    loss = FAILURE_SHARE * at_stake if failure_loss is None else failure_loss
+    failures = guard(differences, loss, level)
+    difference = float(differences.mean())
+    certified = bool(bound > -margin and failures.holds)
     return Certificate(
         certified=certified,
         margin=margin,
-        difference=float(differences.mean()),
+        difference=difference,
         bound=bound,
         episodes=len(differences),
         looks=looks,
-        at_stake=abs(at_stake),
-        guard=guard(differences, loss),
-        reason=reason,
+        at_stake=at_stake,
+        guard=failures,
+        reason=_reason(certified, failures, difference, margin, at_stake, len(differences)),
     )
 
 
-def guard(differences: NDArray[np.float64], loss: float) -> Guard:
+def _reason(certified: bool, failures: Guard, difference: float, margin: float, at_stake: float, episodes: int) -> str:
+    """Return in words why a wrapper is certified or not."""
+    if certified:
+        return "the bound is above minus the margin"
+    if margin <= 0.0:
+        return "no loss at all can be ruled out; give a margin above 0"
+    if difference <= -margin:
+        return "it loses too much"
+    if not failures.holds:
+        return "episodes fail where the base's do not"
+    least = fewest_episodes(margin, at_stake)
+    if episodes < least:
+        return f"a rare failure cannot be ruled out by fewer than about {least:,} episodes"
+    return "a loss of the margin cannot be ruled out"
+
+
+def fewest_episodes(margin: float, at_stake: float) -> int:
+    """Return how many pairs it takes at least: if none of them shows any difference at all.
+
+    >>> fewest_episodes(margin=10.0, at_stake=1_000.0)
+    431
+    """
+    low, high = 1, 2**40
+    while low < high:
+        n = (low + high) // 2
+        data = n + ADDED_FAILURES
+        mean = ADDED_FAILURES / data
+        width = 1.645 * math.sqrt(mean * (1.0 - mean) / data)
+        low, high = (low, n) if (mean + width) * at_stake < margin else (n + 1, high)
+    return low
+
+
+def guard(differences: NDArray[np.float64], loss: float, level: float = LEVEL) -> Guard:
     """Count the episodes that fail against their pair, and bound how many more fail than are rescued.
 
     The bound of failures is exact (Clopper and Pearson 1934) where nothing was rescued; else it is that of a normal
@@ -249,11 +304,11 @@ def guard(differences: NDArray[np.float64], loss: float) -> Guard:
 
     n, failed, rescued = len(differences), int((differences < -loss).sum()), int((differences > loss).sum())
     if rescued == 0:
-        bound = 1.0 if failed == n else float(special.betaincinv(failed + 1, n - failed, 1.0 - LEVEL))
+        bound = 1.0 if failed == n else float(special.betaincinv(failed + 1, n - failed, 1.0 - level))
     else:
         share = (failed - rescued) / n
         variance = ((failed + rescued) / n - share**2) / n
-        bound = share + float(stats.norm.isf(LEVEL)) * math.sqrt(variance)
+        bound = share + float(stats.norm.isf(level)) * math.sqrt(variance)
     return Guard(loss, failed, rescued, n, bound)
 
 
@@ -275,6 +330,7 @@ def certify(
     >>> certificate.certified, certificate.episodes
     (True, 200)
     """
+    check_level(level)
     sizes = look_sizes(most)
     levels = look_levels(sizes, level)
     differences = np.zeros(0)
@@ -284,15 +340,17 @@ def certify(
         differences = np.append(differences, wrapper - base)
         found = judge(differences, margin, at_stake, at, look + 1, failure_loss)
         if found.certified or (
-            n < sizes[-1] and _is_futile(differences, margin, at_stake, sizes[look + 1 :], levels[-1])
+            n < sizes[-1] and _is_futile(differences, margin, found.at_stake, sizes[look + 1 :], levels[-1])
         ):
             break
     assert found is not None
-    if found.certified or found.episodes == sizes[-1]:
-        return found
-    return _with_reason(
-        found, "it would take more episodes than there are" if found.difference > -margin else "it loses too much"
-    )
+    return found
+
+
+def check_level(level: float) -> None:
+    """Raise if something is wrong with a level."""
+    if not 0.0 < level < 0.5:
+        raise SettingError(f"level = {level} is not allowed; give an error rate between 0 and 0.5, such as 0.05")
 
 
 def _is_futile(
@@ -307,7 +365,3 @@ def _is_futile(
     added = ADDED_FAILURES * (abs(at_stake) + hopeful) / last
     width = -float(ndtri(level)) * math.sqrt(spread**2 + ADDED_FAILURES * at_stake**2 / last) / math.sqrt(last)
     return hopeful - added - width <= -margin
-
-
-def _with_reason(found: Certificate, reason: str) -> Certificate:
-    return Certificate(**{**found.__dict__, "reason": reason})

@@ -3,6 +3,9 @@
 Both play every episode from the same seed, so that most of the luck of the episodes cancels in the difference. A base
 policy that draws random numbers of its own meets the same starts only; so do environments side by side, as far as
 their later episodes begin alike (see `evaluate`).
+
+Whether the wrapper loses no more than a margin is the matter of its certificate (see `certificate.py`). What is at
+stake in an episode is taken from a few in which nothing is done but to wait.
 """
 
 from __future__ import annotations
@@ -14,14 +17,18 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.adapters import CallablePolicy
 from letitcook.core.decisions import Policy
 from letitcook.errors import SettingError
+from letitcook.evaluation.certificate import DEFAULT_MARGIN, Certificate, Margin, judge
 from letitcook.evaluation.rollout import Evaluation, check_episodes, evaluate
 from letitcook.wrappers.base_policy import BASE, BasePolicyEnv
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import waiting_env_of
 
 CONFIDENCE = 0.95
+IDLE_EPISODES = 5
+"""Episodes of waiting only, which show what is at stake."""
 SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 """Units of time, in seconds."""
 
@@ -67,6 +74,8 @@ class Savings:
     """Episodes of the policy that waits."""
     base: Evaluation
     """Episodes of the base policy, queried at every step."""
+    certificate: Certificate | None = None
+    """Whether the wrapper is certified to lose no more than a margin; None if there was one episode."""
 
     @property
     def return_difference(self) -> Interval:
@@ -124,6 +133,7 @@ class Savings:
             "base_queries": self.wrapper.base_queries,
             "base_queries_alone": self.base.base_queries,
             "queries_saved": self.queries_saved._asdict(),
+            "certificate": None if self.certificate is None else self.certificate.summary(),
             "waiting_share": self.wrapper.waiting_share,
             "wait_share": {str(duration): share for duration, share in self.wrapper.wait_share.items()},
             "longest_wait": self.wrapper.longest_wait,
@@ -166,6 +176,7 @@ class Savings:
                 f"{duration(abs(saved))} {word} an episode, at {cost} a base query ({asked})",
             ),
             f"  {'waiting':<18}{wrapper.waits_said or 'no waiting at all'}; longest wait {wrapper.longest_wait} steps",
+            *([] if self.certificate is None else [f"  {self.certificate.line()}"]),
         ]
 
 
@@ -174,8 +185,14 @@ def compare_with_base(
     policy: Policy,
     episodes: int = 100,
     seed: int = 0,
+    margin: float | str = DEFAULT_MARGIN,
+    at_stake: float | None = None,
 ) -> Savings:
     """Play a wrapper's policy and its base policy alone on the same episodes, and say what waiting costs and saves.
+
+    The wrapper is certified if the 95% bound of its loss lies within the `margin`: an amount of task return, or a share
+    of the base's mean return. `at_stake` is how much worse an episode can be that goes wrong; if it is not given, that
+    of doing nothing but wait. The episodes must be fresh: with no part in training or choosing the policy.
 
     >>> from letitcook import make, plan
     >>> env = make("coffee", mode="wrap")
@@ -184,12 +201,33 @@ def compare_with_base(
     Interval(value=0.0, low=0.0, high=0.0)
     >>> savings.base.base_queries, savings.wrapper.base_queries, round(savings.queries_saved.value, 2)
     (54.0, 34.0, 0.37)
+    >>> savings.certificate.certified, savings.certificate.reason  # two episodes say little
+    (False, 'a rare failure cannot be ruled out by fewer than about 1,168 episodes')
     """
+    accepted = Margin.read(margin)
     _check_base(waiting_env)
     check_episodes(episodes, seed)
     _warm_up(waiting_env, policy, seed)
     wrapper = evaluate(waiting_env, policy, episodes, seed)
-    return Savings(wrapper, evaluate(waiting_env, BaseAlone(), episodes, seed))
+    base = evaluate(waiting_env, BaseAlone(), episodes, seed)
+    if episodes < 2:
+        return Savings(wrapper, base)
+    alone = base.of("task_return")
+    stake = stake_of(waiting_env, alone, seed) if at_stake is None else abs(at_stake)
+    accepted_loss = accepted.of(float(alone.mean()), float(alone.std(ddof=1)))
+    return Savings(wrapper, base, judge(wrapper.of("task_return") - alone, accepted_loss, stake))
+
+
+def stake_of(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, base_returns: NDArray[np.float64], seed: int) -> float:
+    """Return how much worse than the base's mean an episode can be: as bad as one in which nothing is done but wait.
+
+    At least it is the spread of the base's own returns.
+    """
+    longest = (
+        waiting_env if isinstance(waiting_env, WaitingVectorEnv) else waiting_env_of(waiting_env)
+    ).decisions.n - 1
+    idle = evaluate(waiting_env, CallablePolicy(lambda _: longest), IDLE_EPISODES, seed)
+    return max(float(base_returns.mean()) - float(idle.of("task_return").min()), float(np.ptp(base_returns)))
 
 
 class BaseAlone:
