@@ -296,3 +296,48 @@ def _slope(network: Any, sizes: Any, x: Any, taken: int, y: float) -> Any:
         slope[a:b], slope[b:c] = np.outer(delta, h[n]).ravel(), delta
         delta = (network[a:b].reshape(n_out, n_in).T @ delta) * (h[n] > 0)
     return slope
+
+
+def best_over_histories(tables: Tables, decisions: Decisions, horizon: int, weights: Any, gamma: float = 1.0) -> Any:
+    """Return the best value `(K,)` of a policy that sees observations alone, by trying all decisions in all histories.
+
+    What a policy can know is its history; every path of states that fits it is kept with its probability, and paths
+    are never merged.
+    """
+    rows = tables.rows.tolist()
+
+    def value(paths: list[tuple[float, int]], t: int) -> Any:
+        """Return the value of all that can still happen to these paths `(probability, state)`, not divided by it."""
+        zero = np.zeros(len(weights))
+        if t >= horizon or not paths:
+            return zero
+        best = None
+        for u in range(decisions.n):
+            steps = min(int(decisions.durations_of[u]), horizon - t)
+            here = -np.asarray(weights)[:, 1] * sum(p for p, _ in paths)
+            now = paths
+            for j in range(steps):
+                after = []
+                for p, s in now:
+                    row = s * tables.n_actions + int(decisions.actions_of[u])
+                    for i in range(tables.offsets[row], tables.offsets[row + 1]):
+                        q = p * tables.probability[i]
+                        here = here + np.asarray(weights)[:, 0] * q * tables.reward[i] * gamma**j
+                        if tables.next_state[i] != tables.end:
+                            after.append((q, int(tables.next_state[i])))
+                now = after
+            for seen in sorted({rows[s] for _, s in now}):
+                here = here + gamma**steps * value([(p, s) for p, s in now if rows[s] == seen], t + steps)
+            if best is None or _better_value(here, best):
+                best = here
+        return best
+
+    starts = list(zip(tables.start_probability.tolist(), tables.start_state.tolist(), strict=True))
+    return sum(value([(p, s) for p, s in starts if rows[s] == row], 0) for row in sorted({rows[s] for _, s in starts}))
+
+
+def _better_value(a: Any, b: Any) -> bool:
+    for x, y in zip(a, b, strict=True):
+        if abs(x - y) > 1e-9 * max(1.0, abs(y)):
+            return bool(x > y)
+    return False

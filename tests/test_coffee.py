@@ -1,12 +1,15 @@
 """The coffee room: MiniGrid against the pure rules, the published lengths, the errands, the pictures."""
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import letitcook.tasks  # noqa: F401  (registers the tasks)
+from letitcook import make, rollout
 from letitcook.errors import SettingError, SpaceError
+from letitcook.evaluation.savings import BaseAlone
 from letitcook.tasks.coffee import (
     ACTIONS,
     DROP,
@@ -28,6 +31,7 @@ from letitcook.tasks.coffee import (
     distances,
     fetches,
     moved,
+    room_text,
 )
 
 LETTERS = "LRFpdTw"
@@ -272,3 +276,48 @@ def test_every_difference_shows_in_the_picture():
 
 def test_no_render_mode_draws_nothing():
     assert CoffeeEnv().render() is None
+
+
+def test_random_times_are_drawn_at_the_toggle_by_rules_and_by_minigrid() -> None:
+    env = CoffeeEnv(heat_time=(4, 8), brew_time=(10, 18))
+    at_machine = START._replace(x=2, y=1, direction=NORTH)
+    for begins, steps, field in ((at_machine, (4, 8), "heated"), (at_machine._replace(heated=8), (10, 18), "brewed")):
+        outcomes = env.outcomes(begins, TOGGLE)
+        full = max(steps)
+        assert sorted((p, full - getattr(after, field)) for p, after, _, _ in outcomes) == [(0.5, s - 1) for s in steps]
+        met = set()
+        for seed in range(20):
+            env.reset(seed=seed)
+            env.set_state(begins)
+            env.step(TOGGLE)
+            met.add(env.state)
+        assert met == {after for _, after, _, _ in outcomes}
+
+
+def test_a_hidden_machine_shows_what_it_does_alone() -> None:
+    env = CoffeeEnv(hidden=True, render_mode="rgb_array")
+    early, late = (START._replace(heated=heated) for heated in (1, 7))
+    pictures = []
+    for state in (early, late, START._replace(heated=8)):
+        env.reset(seed=0)
+        env.set_state(state)
+        pictures.append(env.render())
+        assert env.observation_space.contains(env.gen_obs())
+    assert np.array_equal(pictures[0], pictures[1])
+    assert not np.array_equal(pictures[1], pictures[2])
+    assert env.observe(early).tolist() == env.observe(late).tolist() == [6, 8, 0, 0, 0, 1]
+    assert "heating, ? left" in room_text(early, hidden=True)
+    plain = CoffeeEnv(render_mode="rgb_array")
+    plain.set_state(early)
+    assert not np.array_equal(plain.render(), pictures[0])
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"hidden": True}, {"brew_time": (10, 26)}, {"hidden": True, "heat_time": 3}])
+def test_the_base_policy_and_the_errands_know_the_clock(kwargs: dict[str, Any]) -> None:
+    env = make("coffee", mode="wrap", **kwargs)
+    episode = rollout(env, BaseAlone(), seed=1)
+    assert episode.terminated
+    assert episode.length == 54 or kwargs.get("brew_time") or kwargs.get("heat_time")
+    brewing = env.unwrapped.observe(AT_MACHINE._replace(heated=env.unwrapped.clocks.hot, brewed=2))
+    assert [errand.duration(brewing) for errand in fetches()] == [15, 7]
+    assert fetches()[0].undisturbed(brewing, brewing)

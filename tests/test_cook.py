@@ -6,7 +6,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from letitcook.errors import SettingError, SpaceError
-from letitcook.tasks import task_named
+from letitcook.tasks import kitchen_drawing, task_named
 from letitcook.tasks.cook import TASKS, CookEnv, CookPolicy
 from letitcook.tasks.kitchen import (
     ACTIONS,
@@ -275,3 +275,30 @@ def test_every_difference_shows_in_the_picture():
 
 def test_no_render_mode_draws_nothing():
     assert CookEnv().render() is None
+
+
+def test_a_random_cook_time_is_drawn_when_cooking_begins() -> None:
+    env = CookEnv(cook_time=(14, 22))
+    filled = START._replace(x=2, y=1, facing=SOUTH, held=ONION, onions=2)
+    assert [(p, after.left) for p, after, _, _ in env.outcomes(filled, INTERACT)] == [(0.5, 13), (0.5, 21)]
+    seen = set()
+    for seed in range(20):
+        env.reset(seed=seed)
+        env.set_state(filled)
+        env.step(INTERACT)
+        seen.add(env.state.left)
+    assert seen == {13, 21}
+
+
+@pytest.mark.parametrize("soups", [1, 2])
+def test_a_hidden_clock_is_neither_seen_nor_drawn(soups: int) -> None:
+    env = CookEnv(soups=soups, hidden=True, render_mode="ansi")
+    early, late = (START._replace(onions=3, left=left) for left in (2, 17))
+    assert env.observe(early).tolist() == env.observe(late).tolist()
+    assert env.observation_space.contains(env.observe(early))
+    env.set_state(early)
+    assert "cooking, ? left" in str(env.render())
+    pictures = [kitchen_drawing.picture(state, 18, soups, hidden=True) for state in (early, late)]
+    assert np.array_equal(*pictures)
+    assert not np.array_equal(pictures[0], kitchen_drawing.picture(early, 18, soups))
+    assert CookPolicy().predict(env.observe(early))[0] == STAY

@@ -135,8 +135,6 @@ def test_errors_say_what_to_do() -> None:
         plan(make("cook"), horizon=0)
     with pytest.raises(SettingError, match="give a horizon"):
         plan(WaitingEnv(gym.make("FrozenLake-v1", max_episode_steps=-1), wait=0, durations=(2,)))
-    with pytest.raises(FinitenessError, match="nothing hidden"):
-        plan(make("cook-twice", hide_delivered=True))
     with pytest.raises(FinitenessError, match="shorter horizon"):
         plan(make("cook"), horizon=10**9)
     best = plan(make("cook"))

@@ -46,13 +46,17 @@ def plan(
     lam: LambdaOption = None,
     horizon: Annotated[int | None, typer.Option(help="Primitive steps; the task's own if not given")] = None,
     durations: DurationsOption = None,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Without seeing the task's clock")] = False,
+    times: Annotated[
+        str | None, typer.Option("--times", help="Steps that the clock takes; of several such as 14,18,22 one is drawn")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compute the exact optimum of a finite task.
+    """Compute the exact optimum of a finite task, with or without seeing its clock.
 
-    Example: letitcook plan coffee --objective scalar --lambda 5
+    Examples: letitcook plan coffee --objective scalar --lambda 5; letitcook plan cook --hidden --times 14,16,18,20,22
     """
-    env = make(task, mode=mode, durations=read_durations(durations))
+    env = make(task, mode=mode, durations=read_durations(durations), hidden=hidden, **_clock_of(task, times))
     with working(f"planning {task}"):
         best = plan_env(env, horizon, objective, lam)
     facts = {
@@ -63,6 +67,7 @@ def plan(
         "length": best.length,
         "queries": best.queries,
         "states": best.states,
+        "beliefs": best.beliefs,
         "horizon": best.horizon,
         "decisions": best.labels,
     }
@@ -71,6 +76,8 @@ def plan(
         return
     out.print(f"[bold]{task}[/], {mode}, {objective}{'' if lam is None else f' λ={lam:g}'}: exact optimum")
     out.print(f"  length   {best.length:g} primitive steps\n  queries  {best.queries:g}\n  states   {best.states:,}")
+    if best.beliefs is not None:
+        out.print(f"  beliefs  {best.beliefs:,}")
     out.print(f"  episode  {' · '.join(_folded(best.labels))}", highlight=False)
 
 
@@ -112,6 +119,16 @@ def interleave(
             f"  step {fill['time']}: {fill['task']} ({fill['steps']} steps) in a wait of {fill['wait']}",
             highlight=False,
         )
+
+
+def _clock_of(task: str, times: str | None) -> dict[str, Any]:
+    """Return the argument of a task's environment that says how long its clock takes."""
+    if times is None:
+        return {}
+    argument = {"CookEnv": "cook_time", "CoffeeEnv": "brew_time"}.get(task_named(task).entry_point.partition(":")[2])
+    if argument is None:
+        raise SettingError(f"{task} has no clock; --times goes with the kitchens and with coffee")
+    return {argument: read_durations(times)}
 
 
 def _folded(labels: list[str]) -> list[str]:

@@ -6,10 +6,10 @@ committed to `j` more steps of waiting there::
     V_H = 0,   C_0(t, s) = V_t(s),   C_j(t, s) = E[ r + γ C_{j-1}(t+1, s') ],   terminal states have value 0
     V_t(s) = best over actions a of  E[ r + γ V_{t+1}(s') ] + query,  and over durations w of  C_w(t, s) + query
 
-A wait beyond the horizon is cut by it, for `C_j(H, s) = 0`. Best is the objective's lexicographic order. Beside the
-objective's own values, the undiscounted task return, the queries and the length are carried along for the decisions
-that were chosen; they are all linear, so every one of them is a *channel* with a weight of the primitive reward, a
-constant per step, a constant per query and a discount.
+A wait beyond the horizon is cut by it, for `C_j(H, s) = 0`. Best is the objective's lexicographic order. Carried along
+are the objective's own values and those that people read, see `channels.py`.
+
+Where different states look the same to a policy, the optimum is over beliefs, see `belief.py`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,10 @@ from letitcook.core.decisions import Decisions
 from letitcook.core.jit import compiled
 from letitcook.core.objective import Objective
 from letitcook.errors import FinitenessError, SettingError
+from letitcook.finite.belief import BELIEF_LIMIT, BeliefPolicy, best_decisions, enumerate_beliefs, likeliest_episode
+from letitcook.finite.channels import LARGEST, TIE, Channels, better
 from letitcook.finite.tables import STATE_LIMIT, Tables, enumerate_env, observation_key
 from letitcook.wrappers.waiting import horizon_of, waiting_env_of
-
-TIE = 1e-9
-"""Values that differ by less, relative to their size, are equal: what rounding does to expectations."""
-LARGEST = 2**28
-"""The largest (time, state) table, in entries."""
 
 
 class PlanPolicy:
@@ -78,9 +75,11 @@ class Plan:
     states: int
     """Reachable states, terminal ones included."""
     horizon: int
-    policy: PlanPolicy
+    policy: PlanPolicy | BeliefPolicy
     decisions: list[int]
     """The optimal episode from the likeliest start, following the likeliest outcomes."""
+    beliefs: int | None = None
+    """Reachable beliefs, where states are hidden."""
 
     @property
     def labels(self) -> list[str]:
@@ -94,11 +93,13 @@ def plan(
     objective: str = "lexicographic",
     lam: float | None = None,
     limit: int = STATE_LIMIT,
+    belief_limit: int = BELIEF_LIMIT,
 ) -> Plan:
     """Return the exact optimum of an enumerable waiting environment, from scratch or around a base policy.
 
     `horizon` counts primitive steps and defaults to the environment's own time limit. Stochastic transitions are
-    taken in expectation.
+    taken in expectation. Where different states look the same, it is the optimum of policies that remember all they
+    saw and did, over at most `belief_limit` beliefs; `policy` is then such a one.
 
     >>> from letitcook import make
     >>> best = plan(make("cook"))
@@ -107,46 +108,46 @@ def plan(
     >>> around = plan(make("cook", mode="wrap"))
     >>> around.length, around.queries
     (53.0, 39.0)
+    >>> unseen = plan(make("cook", hidden=True, cook_time=(14, 16, 18, 20, 22)))
+    >>> unseen.length, round(unseen.queries, 6), unseen.beliefs  # 25.4 queries would do if the clock was seen
+    (33.0, 29.0, 1566)
     """
     env = waiting_env_of(waiting_env)
     tables = enumerate_env(env, limit)
     steps = horizon_of(env) if horizon is None else horizon
     if steps is None:
         raise SettingError("this environment has no time limit of its own; give a horizon in primitive steps")
-    return plan_tables(tables, env.decisions, steps, Objective.named(objective, lam), env.gamma)
+    return plan_tables(tables, env.decisions, steps, Objective.named(objective, lam), env.gamma, belief_limit)
 
 
-def plan_tables(tables: Tables, decisions: Decisions, horizon: int, objective: Objective, gamma: float = 1.0) -> Plan:
+def plan_tables(
+    tables: Tables,
+    decisions: Decisions,
+    horizon: int,
+    objective: Objective,
+    gamma: float = 1.0,
+    belief_limit: int = BELIEF_LIMIT,
+) -> Plan:
     """Return the exact optimum of transition tables."""
     if horizon < 1:
         raise SettingError(f"horizon = {horizon} is not allowed; give at least 1 primitive step")
+    channels = Channels.of(objective, gamma)
     if not tables.fully_observed:
-        raise FinitenessError(
-            "different states of this environment look the same to a policy, so the exact optimum over states "
-            "is not one a policy could follow; plan the environment with nothing hidden"
-        )
+        return _plan_beliefs(tables, decisions, horizon, objective, channels, gamma, belief_limit)
     if horizon * tables.n_states > LARGEST:
         raise FinitenessError(
             f"{tables.n_states:,} states times a horizon of {horizon:,} steps is more than {LARGEST:,}; "
             "give a shorter horizon"
         )
-    weights = objective.weights
-    K = len(weights)
-    # Channels: the K objectives, then undiscounted task return, queries, length.
-    of_reward = np.concatenate([weights[:, 0], [1.0, 0.0, 0.0]])
-    per_step = np.concatenate([np.zeros(K), [0.0, 0.0, 1.0]])
-    per_query = np.concatenate([-weights[:, 1], [0.0, 1.0, 0.0]])
-    discount = np.concatenate([np.full(K, gamma), [1.0, 1.0, 1.0]])
-    rewards = tables.reward[:, None] * of_reward + per_step
     table, values = _backward(
         horizon,
-        K,
+        channels.K,
         tables.offsets,
         tables.probability,
         tables.next_state,
-        rewards,
-        per_query,
-        discount,
+        tables.reward[:, None] * channels.of_reward + channels.per_step,
+        channels.per_query,
+        channels.discount,
         len(decisions.actions),
         decisions.wait,
         np.array(decisions.durations, dtype=np.int64),
@@ -157,14 +158,42 @@ def plan_tables(tables: Tables, decisions: Decisions, horizon: int, objective: O
     expected = tables.start_probability @ at_start
     return Plan(
         objective=objective,
-        length=float(expected[K + 2]),
-        queries=float(expected[K + 1]),
-        task_return=float(expected[K]),
-        values=at_start[:, :K],
+        length=float(expected[channels.K + 2]),
+        queries=float(expected[channels.K + 1]),
+        task_return=float(expected[channels.K]),
+        values=at_start[:, : channels.K],
         states=tables.n_states + tables.n_terminal,
         horizon=horizon,
         policy=PlanPolicy(table, decisions, tables),
         decisions=_likeliest_episode(tables, decisions, table),
+    )
+
+
+def _plan_beliefs(
+    tables: Tables,
+    decisions: Decisions,
+    horizon: int,
+    objective: Objective,
+    channels: Channels,
+    gamma: float,
+    limit: int,
+) -> Plan:
+    """Return the exact optimum of policies that do not see the state."""
+    beliefs = enumerate_beliefs(tables, decisions, horizon, gamma, limit)
+    table, values = best_decisions(beliefs, decisions, horizon, channels)
+    at_start = values[beliefs.start_belief]
+    expected = beliefs.start_probability @ at_start
+    return Plan(
+        objective=objective,
+        length=float(expected[channels.K + 2]),
+        queries=float(expected[channels.K + 1]),
+        task_return=float(expected[channels.K]),
+        values=at_start[:, : channels.K],
+        states=tables.n_states + tables.n_terminal,
+        horizon=horizon,
+        policy=BeliefPolicy(table, decisions, tables, beliefs),
+        decisions=likeliest_episode(beliefs, decisions, table),
+        beliefs=beliefs.n,
     )
 
 
@@ -217,7 +246,7 @@ def _backward(
                 else:
                     for c in range(C):
                         here[c] += following[s, c, durations[u - n_actions]]
-                if u == 0 or _better(here, best, K, tie):
+                if u == 0 or better(here, best, K, tie):
                     for c in range(C):
                         best[c] = here[c]
                     table[t, s] = u
@@ -231,18 +260,6 @@ def _backward(
             table[:t] = table[t]
             break
     return table, committed[:S, :, 0].copy()
-
-
-@compiled
-def _better(a: NDArray[np.float64], b: NDArray[np.float64], K: int, tie: float) -> bool:
-    """Return whether `a` is lexicographically better than `b` in its first `K` channels, up to rounding."""
-    for k in range(K):
-        margin = tie * max(1.0, abs(b[k]))
-        if a[k] > b[k] + margin:
-            return True
-        if a[k] < b[k] - margin:
-            return False
-    return False
 
 
 def _likeliest_episode(tables: Tables, decisions: Decisions, table: NDArray[np.int16]) -> list[int]:

@@ -20,7 +20,7 @@ decision can be due are kept, and the index one past them, `end`, stands for eve
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -72,6 +72,8 @@ class Tables:
     start_probability: NDArray[np.float64]
     observations: list[Any]
     """What a policy sees in each state."""
+    states: list[Hashable] = field(default_factory=list)
+    """The states themselves."""
 
     @property
     def end(self) -> int:
@@ -200,6 +202,7 @@ def _search(env: Any, n_actions: int, limit: int, name: str) -> Tables:
         start_state=np.array([s for s, _ in start], dtype=np.int64),
         start_probability=np.array([p for _, p in start]),
         observations=[observe(state) for state in states],
+        states=states,
     )
 
 
@@ -275,17 +278,13 @@ def _wrapped(inner: Tables, env: BasePolicyEnv) -> Tables:
         rows += [s * inner.n_actions + checked_action(action, env.env.action_space), s * inner.n_actions + env.wait]
     spans = [np.arange(inner.offsets[row], inner.offsets[row + 1]) for row in rows]
     kept = np.concatenate(spans)
-    return Tables(
-        n_states=inner.n_states,
-        n_terminal=inner.n_terminal,
+    return replace(
+        inner,
         n_actions=2,
         offsets=np.concatenate([[0], np.cumsum([len(span) for span in spans])]).astype(np.int64),
         probability=inner.probability[kept],
         next_state=inner.next_state[kept],
         reward=inner.reward[kept],
-        start_state=inner.start_state,
-        start_probability=inner.start_probability,
-        observations=inner.observations,
     )
 
 

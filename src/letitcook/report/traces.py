@@ -241,7 +241,8 @@ def scene(task: str) -> dict[str, Any]:
     if task == "mountain-car":
         ends = {"left_end": mountain_car.LEFT_END, "right_end": mountain_car.RIGHT_END, "goal": mountain_car.GOAL}
         return {"kind": "mountain-car", **ends, **same}
-    if task == "coffee":
+    same["hidden"] = bool(about.kwargs.get("hidden", False))
+    if about.entry_point == coffee.TASK.entry_point:
         clocks = {"hot": coffee_objects.HOT, "ready": coffee_objects.READY}
         return {"kind": "coffee", "layout": list(coffee.LAYOUT), **clocks, **same}
     settings: Any = gym.make(about.env_id).unwrapped

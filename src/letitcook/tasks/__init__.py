@@ -10,11 +10,11 @@ import gymnasium as gym
 from letitcook.core.decisions import Policy
 from letitcook.errors import SettingError, UnknownNameError
 from letitcook.tasks import cartpole, coffee, cook, mountain_car, pong
-from letitcook.tasks.task import AuxiliaryTask, Task
+from letitcook.tasks.task import HIDDEN, AuxiliaryTask, Task
 from letitcook.wrappers.waiting import WaitingEnv
 from letitcook.wrappers.wrap import wrap
 
-__all__ = ["TASKS", "AuxiliaryTask", "Task", "make", "task_named", "task_names", "task_of"]
+__all__ = ["TASKS", "AuxiliaryTask", "Task", "hidden_task", "make", "task_named", "task_names", "task_of"]
 
 TASKS: dict[str, Task] = {
     task.name: task
@@ -24,6 +24,8 @@ TASKS: dict[str, Task] = {
         pong.TASK,
         cartpole.TASK,
         mountain_car.TASK,
+        *cook.HIDDEN_TASKS,
+        coffee.HIDDEN_TASK,
     )
 }
 
@@ -61,6 +63,21 @@ def task_named(name: str) -> Task:
     return TASKS[name]
 
 
+def hidden_task(name: str) -> Task:
+    """Return the task of that name with its clocks hidden.
+
+    >>> hidden_task("coffee").name, hidden_task("cook-hidden").name
+    ('coffee-hidden', 'cook-hidden')
+    """
+    task = task_named(name)
+    if task.kwargs.get("hidden"):
+        return task
+    if name + HIDDEN not in TASKS:
+        able = ", ".join(other.removesuffix(HIDDEN) for other in TASKS if other.endswith(HIDDEN))
+        raise SettingError(f"{name} has no clock that could be hidden; tasks that have: {able}")
+    return TASKS[name + HIDDEN]
+
+
 def task_of(env: gym.Env[Any, Any]) -> Task | None:
     """Return the task that `env` was made from, if it is one of ours."""
     env_id = env.spec.id if env.spec is not None else None
@@ -72,19 +89,23 @@ def make(
     mode: str = "scratch",
     durations: Iterable[int] | None = None,
     base: Policy | None = None,
+    hidden: bool = False,
     **kwargs: Any,
 ) -> WaitingEnv:
-    """Return a task of the paper as a waiting environment: from scratch, or with `mode="wrap"` around a base policy.
+    """Return a task as a waiting environment: from scratch, or with `mode="wrap"` around a base policy.
 
-    The base policy is the task's handwritten one, or `base`. `durations` replaces the task's own; other arguments go to
-    the environment (`render_mode`, ...).
+    The base policy is the task's handwritten one, or `base`. `durations` replaces the task's own. With `hidden`, the
+    clocks of the kitchens and of the coffee machine are not seen: `make("cook", hidden=True)` is the task
+    `cook-hidden`. Other arguments go to the environment (`render_mode`, `cook_time`, ...).
 
     >>> make("cook").decisions.durations
     (5, 15)
     >>> make("coffee", mode="wrap").action_space
     Discrete(4)
+    >>> make("cook", hidden=True, cook_time=(14, 16, 18, 20, 22)).reset(seed=0)[0].tolist()
+    [1, 1, 0, 0, 0, 0]
     """
-    task = task_named(name)
+    task = hidden_task(name) if hidden else task_named(name)
     waits = task.durations if durations is None else tuple(durations)
     if mode not in ("scratch", "wrap"):
         raise UnknownNameError("mode", mode, ("scratch", "wrap"))
@@ -94,5 +115,7 @@ def make(
         raise SettingError(
             f"{name} has no handwritten base policy; give one: letitcook.make({name!r}, 'wrap', base=...)"
         )
-    policy = task.base_policy() if base is None and task.base_policy is not None else base
-    return wrap(gym.make(task.env_id, **kwargs), policy, task.wait, waits, cost="decisions")  # as the paper counts
+    env = gym.make(task.env_id, **kwargs)
+    if base is None and task.base_policy is not None:
+        base = getattr(env.unwrapped, "base_policy", task.base_policy)()  # its own, where it depends on its settings
+    return wrap(env, base, task.wait, waits, cost="decisions")  # as the paper counts

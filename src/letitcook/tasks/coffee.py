@@ -27,6 +27,10 @@ Every step ends with a tick of the machine, the toggle's own step included: two 
 **Observation**: x, y, direction (0 east, 1 south, 2 west, 3 north), sugar collected, cream collected, steps heated (0
 off, 1-7 heating, 8 hot), steps brewed (0 not begun, 1-17 brewing, 18 ready), coffee collected.
 
+**Random durations**: with several `heat_time` or `brew_time`, one is drawn at the toggle, each with the same
+probability; steps are then counted so that the longest time is hot, or ready. **Hidden clock**: with `hidden`, the last
+three numbers are one, what the machine does (0 off, 1 heating, 2 hot, 3 brewing, 4 ready, 5 empty).
+
 **Reward** -1 per step. **Termination** when coffee, sugar and cream are collected.
 
 Movement and toggling are MiniGrid's; the same rules stand below as a pure function of the state, for tables. The
@@ -38,6 +42,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -50,8 +55,23 @@ from minigrid.minigrid_env import MiniGridEnv
 from numpy.typing import NDArray
 
 from letitcook.errors import SettingError, SpaceError
-from letitcook.tasks.coffee_objects import HOT, READY, Ingredient, Machine, machine_after, machine_note
-from letitcook.tasks.task import AuxiliaryTask, Task
+from letitcook.tasks.clocks import drawn, read_times
+from letitcook.tasks.coffee_objects import (
+    CLOCKS,
+    HOT,
+    PHASES,
+    READY,
+    Clocks,
+    Ingredient,
+    Machine,
+    begins_to_brew,
+    begins_to_heat,
+    machine_after,
+    machine_note,
+    machine_of_phase,
+    machine_phase,
+)
+from letitcook.tasks.task import AuxiliaryTask, Task, with_hidden_clock
 
 ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle", "done")
 LEFT, RIGHT, FORWARD, PICKUP, DROP, TOGGLE, WAIT = range(7)
@@ -88,9 +108,9 @@ class State(NamedTuple):
     sugar: int
     cream: int
     heated: int
-    """Steps since the machine began to heat: 0 off, `HOT` when done."""
+    """Steps since the machine began to heat: 0 off, `hot` when done; it begins later where it takes less."""
     brewed: int
-    """Steps since the machine began to brew: 0 not begun, `READY` when done."""
+    """Steps since the machine began to brew: 0 not begun, `ready` when done; it begins later where it takes less."""
     coffee: int
 
     @property
@@ -129,8 +149,20 @@ class CoffeeEnv(MiniGridEnv):  # type: ignore[misc]
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
     action_names = ACTIONS
 
-    def __init__(self, render_mode: str | None = None) -> None:
-        """Set up the room; `render_mode` is None, `"ansi"` (text) or `"rgb_array"` (a picture)."""
+    def __init__(
+        self,
+        heat_time: int | Sequence[int] = HOT,
+        brew_time: int | Sequence[int] = READY,
+        hidden: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        """Set up the room; of several times, one is drawn at the toggle, and `hidden` hides the machine's clock.
+
+        `render_mode` is None, `"ansi"` (text) or `"rgb_array"` (a picture).
+        """
+        self.heat_times, self.brew_times = read_times("heat_time", heat_time), read_times("brew_time", brew_time)
+        self.clocks = Clocks(max(time for _, time in self.heat_times), max(time for _, time in self.brew_times))
+        self.hidden = bool(hidden)
         width, height = len(LAYOUT[0]), len(LAYOUT)
         super().__init__(
             mission_space=MissionSpace(mission_func=_mission),
@@ -142,7 +174,8 @@ class CoffeeEnv(MiniGridEnv):  # type: ignore[misc]
             tile_size=48,
             render_mode=render_mode,
         )
-        self.observation_space = spaces.MultiDiscrete([width, height, len(STEPS), 2, 2, HOT + 1, READY + 1, 2])
+        machine = [len(PHASES)] if self.hidden else [self.clocks.hot + 1, self.clocks.ready + 1, 2]
+        self.observation_space = spaces.MultiDiscrete([width, height, len(STEPS), 2, 2, *machine])
         self.reset()
 
     # The rules, as pure functions of the state.
@@ -167,28 +200,49 @@ class CoffeeEnv(MiniGridEnv):  # type: ignore[misc]
         x, y, direction = state.pose
         dx, dy = STEPS[direction]
         toggled = LAYOUT[y + dy][x + dx] if action == TOGGLE else None
-        after = State(
-            *moved(state.pose, action),
-            state.sugar or int(toggled == "S"),
-            state.cream or int(toggled == "C"),
-            *machine_after(state.heated, state.brewed, state.coffee, toggled == "M"),
-        )
-        return ((1.0, after, -1.0, after.complete),)
+        room = (*moved(state.pose, action), state.sugar or int(toggled == "S"), state.cream or int(toggled == "C"))
+        machine = state.heated, state.brewed, state.coffee
+        found = []
+        for p, ahead in self._chances(state.heated, state.brewed, toggled == "M"):
+            after = State(*room, *machine_after(*machine, toggled == "M", self.clocks, ahead))
+            found.append((p, after, -1.0, after.complete))
+        return tuple(found)
+
+    def _chances(self, heated: int, brewed: int, toggled: bool) -> list[tuple[float, tuple[int, int]]]:
+        """Return how far ahead heating or brewing may begin to count, with probabilities; see `machine_after`."""
+        if begins_to_heat(heated, toggled):
+            return [(p, (self.clocks.hot - time, 0)) for p, time in self.heat_times]
+        if begins_to_brew(heated, brewed, toggled, self.clocks):
+            return [(p, (0, self.clocks.ready - time)) for p, time in self.brew_times]
+        return [(1.0, (0, 0))]
 
     def observe(self, state: State) -> NDArray[np.int64]:
         """Return the observation of `state`, laid out as in the module's description.
 
         >>> CoffeeEnv().observe(START._replace(sugar=1)).tolist()
         [6, 8, 0, 1, 0, 0, 0, 0]
+        >>> CoffeeEnv(hidden=True).observe(START._replace(heated=3)).tolist()
+        [6, 8, 0, 0, 0, 1]
         """
+        if self.hidden:
+            phase = machine_phase(state.heated, state.brewed, state.coffee, self.clocks)
+            return np.array([*state[:5], phase], dtype=np.int64)
         return np.array(state, dtype=np.int64)
+
+    def base_policy(self) -> CoffeePolicy:
+        """Return the handwritten policy that knows this machine's clocks."""
+        return CoffeePolicy(self.clocks)
 
     # MiniGrid's side.
 
     def _gen_grid(self, width: int, height: int) -> None:
         """Build the room."""
         self.grid = Grid(width, height)
-        self.machine, self.sugar, self.cream = Machine(), Ingredient("sugar"), Ingredient("cream")
+        self.machine, self.sugar, self.cream = (
+            Machine(self.clocks, self.hidden),
+            Ingredient("sugar"),
+            Ingredient("cream"),
+        )
         objects = {"#": Wall(), "M": self.machine, "S": self.sugar, "C": self.cream}
         for y, row in enumerate(LAYOUT):
             for x, cell in enumerate(row):
@@ -229,15 +283,29 @@ class CoffeeEnv(MiniGridEnv):  # type: ignore[misc]
         if self.state.complete:
             return self.gen_obs(), 0.0, True, False, {}
         super().step(action)
-        self.machine.tick()
+        machine = self.machine
+        chances = self._chances(machine.heated, machine.brewed, machine.toggled)
+        machine.tick(drawn([(p, ahead, 0.0, False) for p, ahead in chances], self.np_random)[1])
         return self.gen_obs(), -1.0, self.state.complete, False, {}
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """Return the room as MiniGrid's picture or as text, whichever was requested."""
-        return room_text(self.state) if self.render_mode == "ansi" else super().render()
+        if self.render_mode == "ansi":
+            return room_text(self.state, self.clocks, self.hidden)
+        if self.clocks == CLOCKS and not self.hidden:
+            return self._picture()
+        Grid.tile_cache.clear()  # MiniGrid's pictures are of all rooms of the process, and this machine looks different
+        pixels = self._picture()
+        Grid.tile_cache.clear()
+        return pixels
+
+    def _picture(self) -> NDArray[np.uint8] | None:
+        """Return MiniGrid's picture."""
+        pixels: NDArray[np.uint8] | None = super().render()
+        return pixels
 
 
-def room_text(state: State) -> str:
+def room_text(state: State, clocks: Clocks = CLOCKS, hidden: bool = False) -> str:
     """Return the room as text, the agent as an arrow, with what is collected and what the machine does.
 
     >>> print(room_text(START._replace(sugar=1, heated=3)))
@@ -255,7 +323,7 @@ def room_text(state: State) -> str:
     rows = [list(row) for row in LAYOUT]
     rows[state.y][state.x] = ">v<^"[state.direction]
     notes = {1 + i: f"{item}: {'yes' if getattr(state, item) else 'no'}" for i, item in enumerate(ITEMS)}
-    notes[4] = f"machine: {machine_note(state.heated, state.brewed, state.coffee)}"
+    notes[4] = f"machine: {machine_note(state.heated, state.brewed, state.coffee, clocks, hidden)}"
     notes[6] = "M machine  S sugar  C cream  # wall"
     return "\n".join(f"{''.join(row)}   {notes.get(y, '')}".rstrip() for y, row in enumerate(rows))
 
@@ -325,21 +393,35 @@ def way(pose: Pose, goal: Pose) -> list[int]:
     return actions
 
 
+def seen_state(observation: Any) -> State:
+    """Return the state that an observation shows; where the clock is hidden, one that looks the same.
+
+    >>> seen_state([6, 8, 0, 1, 0, 1]) == START._replace(sugar=1, heated=1)
+    True
+    """
+    values = [int(value) for value in observation]
+    return State(*(values if len(values) == len(State._fields) else (*values[:5], *machine_of_phase(values[5]))))
+
+
 class CoffeePolicy:
     """The handwritten barista: machine on, idle, brew, idle, collect the coffee, then sugar, then cream.
 
-    It walks shortest ways and keeps no state.
+    It walks shortest ways and keeps no state. `clocks` are those of the machine, where its clock is seen.
 
     >>> ACTIONS[CoffeePolicy().predict(START)[0]]
     'left'
     """
 
+    def __init__(self, clocks: Clocks = CLOCKS) -> None:
+        self.clocks = clocks
+
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[int, None]:
         """Return the action at `observation`; the other arguments change nothing."""
-        room = State(*(int(value) for value in observation))
-        if 0 < room.heated < HOT or 0 < room.brewed < READY:
+        room = seen_state(observation)
+        hot, ready = self.clocks if len(observation) == len(State._fields) else CLOCKS
+        if 0 < room.heated < hot or 0 < room.brewed < ready:
             return WAIT, None
         goal = USED_FROM["M" if not room.coffee else "S" if not room.sugar else "C"]
         return (TOGGLE if room.pose == goal else next_move(room.pose, goal)), None
@@ -366,7 +448,7 @@ class Fetch:
 
     def finished(self, observation: Any) -> bool:
         """Return whether the ingredient is collected already."""
-        return bool(getattr(State(*observation), self._item))
+        return bool(getattr(seen_state(observation), self._item))
 
     def duration(self, observation: Any) -> int:
         """Count the steps there (and back), the toggle included; 0 if it is collected already."""
@@ -376,13 +458,14 @@ class Fetch:
         """Return a shortest way to the ingredient, the toggle, and, if it comes back, a shortest way back."""
         if self.finished(observation):
             return []
-        here = State(*(int(value) for value in observation)).pose
+        here = seen_state(observation).pose
         there = USED_FROM[self._item[0].upper()]
         return [*way(here, there), TOGGLE, *(way(there, here) if self.returns else ())]
 
     def undisturbed(self, before: Any, after: Any) -> bool:
         """Return whether nobody used the machine and, if it comes back, the agent is where it was."""
-        return machine_untouched(before, after) and (not self.returns or State(*before).pose == State(*after).pose)
+        same_place = seen_state(before).pose == seen_state(after).pose
+        return machine_untouched(before, after) and (not self.returns or same_place)
 
 
 def machine_untouched(before: Any, after: Any) -> bool:
@@ -394,7 +477,7 @@ def machine_untouched(before: Any, after: Any) -> bool:
     >>> machine_untouched(heating, heating._replace(heated=HOT, brewed=1))
     False
     """
-    was, now = State(*before), State(*after)
+    was, now = seen_state(before), seen_state(after)
     return all(bool(getattr(was, name)) == bool(getattr(now, name)) for name in ("heated", "brewed", "coffee"))
 
 
@@ -420,3 +503,4 @@ TASK = Task(
     base_policy=CoffeePolicy,
     auxiliary=fetches,
 )
+HIDDEN_TASK = with_hidden_clock(TASK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX
@@ -11,43 +11,99 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 HOT = 8
-"""Steps that heating takes."""
+"""Steps that heating takes, unless said otherwise."""
 READY = 18
-"""Steps that brewing takes."""
+"""Steps that brewing takes, unless said otherwise."""
+PHASES = ("off", "heating", "hot", "brewing", "ready", "empty")
+"""What a machine does; all that is seen of it where its clock is hidden."""
+OFF, HEATING, IS_HOT, BREWING, IS_READY, EMPTY = range(6)
 
 
-def machine_after(heated: int, brewed: int, coffee: int, toggled: bool) -> tuple[int, int, int]:
+class Clocks(NamedTuple):
+    """When a machine is hot, and when its coffee is ready; the longest times where they are drawn at random."""
+
+    hot: int = HOT
+    ready: int = READY
+
+
+CLOCKS = Clocks()
+
+
+def machine_after(
+    heated: int,
+    brewed: int,
+    coffee: int,
+    toggled: bool,
+    clocks: Clocks = CLOCKS,
+    ahead: tuple[int, int] = (0, 0),
+) -> tuple[int, int, int]:
     """Return the machine after a step: steps heated, steps brewed, coffee collected.
+
+    `ahead` is where heating and brewing begin to count, above 0 if they take less than their longest time.
 
     >>> machine_after(0, 0, 0, toggled=True), machine_after(3, 0, 0, toggled=True)
     ((1, 0, 0), (4, 0, 0))
     >>> machine_after(HOT, 0, 0, toggled=True), machine_after(HOT, READY, 0, toggled=True)
     ((8, 1, 0), (8, 18, 1))
     """
-    begins_to_heat = toggled and heated == 0
-    begins_to_brew = toggled and heated == HOT and brewed == 0
-    return (
-        min(heated + 1, HOT) if heated or begins_to_heat else 0,
-        min(brewed + 1, READY) if brewed or begins_to_brew else 0,
-        1 if coffee or (toggled and brewed == READY) else 0,
-    )
+    hot, ready = clocks
+    if begins_to_heat(heated, toggled):
+        heated = ahead[0] + 1
+    elif heated:
+        begins, heated = begins_to_brew(heated, brewed, toggled, clocks), min(heated + 1, hot)
+        coffee = 1 if coffee or (toggled and brewed == ready) else 0
+        brewed = ahead[1] + 1 if begins else min(brewed + 1, ready) if brewed else 0
+    return heated, brewed, coffee
 
 
-def machine_note(heated: int, brewed: int, coffee: int) -> str:
-    """Say what the machine does.
+def begins_to_heat(heated: int, toggled: bool) -> bool:
+    """Return whether a toggle switches the machine on."""
+    return toggled and heated == 0
+
+
+def begins_to_brew(heated: int, brewed: int, toggled: bool, clocks: Clocks = CLOCKS) -> bool:
+    """Return whether a toggle begins to brew."""
+    return toggled and heated == clocks.hot and brewed == 0
+
+
+def machine_phase(heated: int, brewed: int, coffee: int, clocks: Clocks = CLOCKS) -> int:
+    """Return what the machine does, an index of `PHASES`.
+
+    >>> [PHASES[machine_phase(*machine)] for machine in ((0, 0, 0), (3, 0, 0), (8, 2, 0), (8, 18, 1))]
+    ['off', 'heating', 'brewing', 'empty']
+    """
+    if coffee:
+        return EMPTY
+    if brewed:
+        return IS_READY if brewed == clocks.ready else BREWING
+    if heated:
+        return IS_HOT if heated == clocks.hot else HEATING
+    return OFF
+
+
+def machine_of_phase(phase: int) -> tuple[int, int, int]:
+    """Return some machine that does this: steps heated, steps brewed, coffee collected.
+
+    >>> machine_of_phase(machine_phase(3, 0, 0))
+    (1, 0, 0)
+    """
+    heated = 0 if phase == OFF else 1 if phase == HEATING else HOT
+    return heated, 0 if phase < BREWING else 1 if phase == BREWING else READY, int(phase == EMPTY)
+
+
+def machine_note(heated: int, brewed: int, coffee: int, clocks: Clocks = CLOCKS, hidden: bool = False) -> str:
+    """Say what the machine does; of a hidden clock, not how long it still takes.
 
     >>> machine_note(0, 0, 0), machine_note(3, 0, 0), machine_note(8, 0, 0)
     ('off', 'heating, 5 left', 'hot')
     >>> machine_note(8, 1, 0), machine_note(8, 18, 0), machine_note(8, 18, 1)
     ('brewing, 17 left', 'coffee ready', 'empty')
     """
-    if coffee:
-        return "empty"
-    if brewed:
-        return "coffee ready" if brewed == READY else f"brewing, {READY - brewed} left"
-    if heated:
-        return "hot" if heated == HOT else f"heating, {HOT - heated} left"
-    return "off"
+    phase = machine_phase(heated, brewed, coffee, clocks)
+    if phase in (HEATING, BREWING):
+        left = clocks.hot - heated if phase == HEATING else clocks.ready - brewed
+        return f"{PHASES[phase]}, {'?' if hidden else left} left"
+    return "coffee ready" if phase == IS_READY else PHASES[phase]
 
 
 class WallObject(WorldObj):  # type: ignore[misc]
@@ -113,8 +169,9 @@ class Ingredient(WallObject):
 class Machine(WallObject):
     """The coffee machine: off, heating, hot, brewing, ready, empty."""
 
-    def __init__(self) -> None:
+    def __init__(self, clocks: Clocks = CLOCKS, hidden: bool = False) -> None:
         super().__init__("red")
+        self.clocks, self.hidden = clocks, hidden
         self.heated, self.brewed, self.coffee = 0, 0, 0
         self.toggled = False
 
@@ -123,27 +180,31 @@ class Machine(WallObject):
         self.toggled = True
         return True
 
-    def tick(self) -> None:
-        """Let a step of time pass."""
-        self.heated, self.brewed, self.coffee = machine_after(self.heated, self.brewed, self.coffee, self.toggled)
+    def tick(self, ahead: tuple[int, int] = (0, 0)) -> None:
+        """Let a step of time pass; see `machine_after`."""
+        self.heated, self.brewed, self.coffee = machine_after(
+            self.heated, self.brewed, self.coffee, self.toggled, self.clocks, ahead
+        )
         self.toggled = False
 
     @property
     def look(self) -> int:
-        """How far it has come, 0 to 27."""
+        """How far it has come, 0 to 27 with the usual clocks."""
         return self.heated + self.brewed + self.coffee
 
     def draw(self, pen: Brush) -> None:
         """Draw the machine with its display (steps left), a bar that fills, and the cup; a green tick when empty."""
-        brewing, hot = self.brewed > 0, self.heated == HOT
-        done, full = (self.brewed, READY) if brewing else (self.heated, HOT)
+        clocks = self.clocks
+        brewing, hot = self.brewed > 0, self.heated == clocks.hot
+        done, full = (self.brewed, clocks.ready) if brewing else (self.heated, clocks.hot)
+        unknown = self.hidden and 0 < done < full
         colour = "#46d160" if done == full else "#ffd27a" if brewing else "#ff9b2f"
         pen.box((0.08, 0.04, 0.92, 0.98), "#c0392b", 0.08)
         pen.box((0.16, 0.1, 0.84, 0.4), "#161616", 0.04)
-        label = "ok" if done == full else str(full - done) if done else "off"
+        label = "ok" if done == full else "?" if unknown else str(full - done) if done else "off"
         pen.text((0.5, 0.25), "" if self.coffee else label, 0.32, colour if done else "#888888")
         pen.box((0.16, 0.44, 0.84, 0.51), "#5d1c15", 0.0)
-        pen.box((0.16, 0.44, 0.16 + 0.68 * (0 if self.coffee else done / full), 0.51), colour, 0.0)
+        pen.box((0.16, 0.44, 0.16 + 0.68 * (0 if self.coffee or unknown else done / full), 0.51), colour, 0.0)
         pen.box((0.2, 0.55, 0.8, 0.92), "#2b2b2b", 0.04)
         pen.box((0.44, 0.55, 0.56, 0.61), "#9a9a9a", 0.0)
         if brewing and done < full:
@@ -151,7 +212,11 @@ class Machine(WallObject):
         if hot and not self.coffee:
             pen.ring((0.57, 0.7, 0.74, 0.84), "#e8e8e8", 0.04)
             pen.box((0.36, 0.66, 0.64, 0.89), "#f5f5f5", 0.05)
-            pen.box((0.4, 0.87 - 0.19 * (self.brewed / READY), 0.6, 0.87), "#6b3e1f", 0.02)
+            pen.box(
+                (0.4, 0.87 - 0.19 * (0.5 if unknown and brewing else self.brewed / clocks.ready), 0.6, 0.87),
+                "#6b3e1f",
+                0.02,
+            )
         if self.coffee:
             pen.tick()
 

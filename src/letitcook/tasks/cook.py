@@ -20,12 +20,16 @@ Everything else does nothing; in particular nothing can be put down on a counter
 step, the one of the third onion included: a pot filled at step f can be emptied at step `f + cook_time`.
 
 **Observation**: x, y, orientation (0 north, 1 south, 2 east, 3 west), held (0 nothing, 1 onion, 2 dish, 3 soup), pot
-(0 filling, 1 cooking, 2 done), onions in the pot, steps until done, and, where more than one soup is due,
-soups delivered (unless `hide_delivered`).
+(0 filling, 1 cooking, 2 done), onions in the pot, steps until done (unless `hidden`), and, where more than one soup is
+due, soups delivered (unless `hide_delivered`).
+
+**Random durations**: with several cook times, one of them is drawn when the third onion goes in, each with the same
+probability. **Hidden clock**: with `hidden`, what the pot does is seen, and how long it still takes is not.
 
 **Reward** -1 per step. **Termination** when all soups are delivered.
 
-Three tasks: Cook (18 steps to cook), CookLonger (36 steps), CookTwice (two soups). The rules are those of overcooked-ai
+Three tasks: Cook (18 steps to cook), CookLonger (36 steps), CookTwice (two soups); and the same three with a hidden
+clock, which are not the paper's: CookHidden, CookLongerHidden, CookTwiceHidden. The rules are those of overcooked-ai
 with one player and `old_dynamics`; `letitcook.tasks.overcooked` compares the two. The paper's picture of the kitchen is
 not available: this layout is a calibrated stand-in, found by search so that every published number that is
 deterministic comes out.
@@ -34,6 +38,7 @@ deterministic comes out.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -44,6 +49,7 @@ from numpy.typing import NDArray
 
 from letitcook.errors import SettingError, SpaceError
 from letitcook.tasks import kitchen_drawing
+from letitcook.tasks.clocks import Times, drawn, read_times
 from letitcook.tasks.kitchen import (
     ACTIONS,
     DISH,
@@ -66,7 +72,7 @@ from letitcook.tasks.kitchen import (
     Outcome,
     State,
 )
-from letitcook.tasks.task import Task
+from letitcook.tasks.task import Task, with_hidden_clock
 
 
 class CookEnv(gym.Env[NDArray[np.int64], np.int64 | int]):
@@ -85,22 +91,30 @@ class CookEnv(gym.Env[NDArray[np.int64], np.int64 | int]):
     action_names = ACTIONS
 
     def __init__(
-        self, cook_time: int = 18, soups: int = 1, hide_delivered: bool = False, render_mode: str | None = None
+        self,
+        cook_time: int | Sequence[int] = 18,
+        soups: int = 1,
+        hide_delivered: bool = False,
+        hidden: bool = False,
+        render_mode: str | None = None,
     ) -> None:
         """Set up a kitchen where a soup takes `cook_time` steps and `soups` of them are due.
 
-        `hide_delivered` leaves the number of soups delivered out of the observation. `render_mode` is None, `"ansi"`
-        (text) or `"rgb_array"` (a picture).
+        Of several cook times, one is drawn whenever a soup begins to cook. `hidden` leaves the steps until it is done
+        out of the observation and the drawings, `hide_delivered` the number of soups delivered. `render_mode` is None,
+        `"ansi"` (text) or `"rgb_array"` (a picture).
         """
-        for name, value in (("cook_time", cook_time), ("soups", soups)):
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise SettingError(f"{name} = {value!r} is not allowed; give a whole number of at least 1")
-        self.cook_time = int(cook_time)
+        if not isinstance(soups, int | np.integer) or soups < 1:
+            raise SettingError(f"soups = {soups!r} is not allowed; give a whole number of at least 1")
+        self.cook_times: Times = read_times("cook_time", cook_time)
+        self.cook_time = max(time for _, time in self.cook_times)
         self.soups = int(soups)
         self.shows_delivered = self.soups > 1 and not hide_delivered
+        self.hidden = bool(hidden)
         self.render_mode = render_mode
-        sizes = [len(LAYOUT[0]), len(LAYOUT), len(MOVES), len(HELD), len(PHASES), ONIONS_PER_SOUP + 1, self.cook_time]
-        self.observation_space = spaces.MultiDiscrete(sizes + [self.soups + 1] * self.shows_delivered)
+        sizes = [len(LAYOUT[0]), len(LAYOUT), len(MOVES), len(HELD), len(PHASES), ONIONS_PER_SOUP + 1]
+        sizes += [self.cook_time] * (not self.hidden) + [self.soups + 1] * self.shows_delivered
+        self.observation_space = spaces.MultiDiscrete(sizes)
         self.action_space = spaces.Discrete(len(ACTIONS))
         self._state = START
 
@@ -123,7 +137,10 @@ class CookEnv(gym.Env[NDArray[np.int64], np.int64 | int]):
         """
         if state.delivered == self.soups:
             return ((1.0, state, 0.0, True),)
-        after = self._tick(self._act(state, action))
+        acted = self._act(state, action)
+        if acted.onions == ONIONS_PER_SOUP > state.onions:  # it begins to cook, and this step is the first
+            return tuple((p, acted._replace(left=time - 1), -1.0, False) for p, time in self.cook_times)
+        after = self._tick(acted)
         return ((1.0, after, -1.0, after.delivered == self.soups),)
 
     def observe(self, state: State) -> NDArray[np.int64]:
@@ -131,9 +148,12 @@ class CookEnv(gym.Env[NDArray[np.int64], np.int64 | int]):
 
         >>> CookEnv(soups=2).observe(START._replace(onions=3, left=9, delivered=1)).tolist()
         [1, 1, 0, 0, 1, 3, 9, 1]
+        >>> CookEnv(hidden=True).observe(START._replace(onions=3, left=9)).tolist()
+        [1, 1, 0, 0, 1, 3]
         """
-        seen = [state.x, state.y, state.facing, state.held, state.phase, state.onions, state.left]
-        return np.array(seen + [state.delivered] * self.shows_delivered, dtype=np.int64)
+        seen = [state.x, state.y, state.facing, state.held, state.phase, state.onions]
+        seen += [state.left] * (not self.hidden) + [state.delivered] * self.shows_delivered
+        return np.array(seen, dtype=np.int64)
 
     def _act(self, state: State, action: int) -> State:
         """Carry out the cook's part of a step."""
@@ -155,8 +175,7 @@ class CookEnv(gym.Env[NDArray[np.int64], np.int64 | int]):
         if ahead == "D" and state.held == NOTHING:
             return state._replace(held=DISH)
         if ahead == "P" and state.held == ONION and state.phase == FILLING:
-            full = state.onions + 1 == ONIONS_PER_SOUP
-            return state._replace(held=NOTHING, onions=state.onions + 1, left=self.cook_time if full else 0)
+            return state._replace(held=NOTHING, onions=state.onions + 1)
         if ahead == "P" and state.held == DISH and state.phase == DONE:
             return state._replace(held=SOUP, onions=0)
         if ahead == "S" and state.held == SOUP:
@@ -190,22 +209,23 @@ class CookEnv(gym.Env[NDArray[np.int64], np.int64 | int]):
         """Carry out one action."""
         if not self.action_space.contains(action):
             raise SpaceError(f"action {action!r} is not one of 0..{len(ACTIONS) - 1} ({', '.join(ACTIONS)})")
-        ((_, self._state, reward, terminated),) = self.outcomes(self._state, int(action))
+        _, self._state, reward, terminated = drawn(self.outcomes(self._state, int(action)), self.np_random)
         return self.observe(self._state), reward, terminated, False, {}
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """Return the kitchen as pixels or as text, whichever was requested."""
         if self.render_mode == "ansi":
-            return kitchen_drawing.text(self._state, self.soups)
+            return kitchen_drawing.text(self._state, self.soups, self.hidden)
         if self.render_mode == "rgb_array":
-            return kitchen_drawing.picture(self._state, self.cook_time, self.soups)
+            return kitchen_drawing.picture(self._state, self.cook_time, self.soups, self.hidden)
         return None
 
 
 class CookPolicy:
     """The handwritten cook: one onion after the other, stay while the pot cooks, then dish, soup, serve.
 
-    It walks shortest paths, ties in the order north, south, east, west, and uses the pot from above. It keeps no state.
+    It walks shortest paths, ties in the order north, south, east, west, and uses the pot from above. It keeps no
+    state, and looks at no clock: it is the same where the clock is hidden.
 
     >>> policy = CookPolicy()
     >>> ACTIONS[policy.predict(CookEnv().observe(START))[0]]
@@ -216,7 +236,7 @@ class CookPolicy:
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[int, None]:
         """Return the action at `observation`; the other arguments change nothing."""
-        x, y, facing, held, phase, _, _ = (int(value) for value in observation[:7])
+        x, y, facing, held, phase = (int(value) for value in observation[:5])
         return self._towards(x, y, facing, self._station(held, phase)), None
 
     @staticmethod
@@ -286,3 +306,4 @@ TASKS = (
     _task("cook-longer", "letitcook/CookLonger-v0", "the same soup, 36 steps in the pot", cook_time=36),
     _task("cook-twice", "letitcook/CookTwice-v0", "two soups, one after the other", soups=2),
 )
+HIDDEN_TASKS = tuple(with_hidden_clock(task) for task in TASKS)

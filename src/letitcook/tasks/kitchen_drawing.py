@@ -35,7 +35,7 @@ INK, PAPER = "#2c2a28", "#fffaf0"
 Point = tuple[float, float]
 
 
-def text(state: State, soups: int) -> str:
+def text(state: State, soups: int, hidden: bool = False) -> str:
     """Return the kitchen as text, the cook as an arrow, with a line on what it holds and what the pot does.
 
     >>> print(text(State(2, 1, 1, ONION, onions=2, left=0, delivered=0), soups=1))
@@ -47,34 +47,41 @@ def text(state: State, soups: int) -> str:
     """
     rows = [[cell if cell != " " else "·" for cell in row] for row in LAYOUT]
     rows[state.y][state.x] = "^v><"[state.facing]
-    notes = ["", f"holding: {HELD[state.held]}", f"pot: {pot_note(state)}", f"delivered: {state.delivered} of {soups}"]
+    notes = [
+        "",
+        f"holding: {HELD[state.held]}",
+        f"pot: {pot_note(state, hidden)}",
+        f"delivered: {state.delivered} of {soups}",
+    ]
     notes.append("O onions  P pot  D dishes  S serving  X counter")
     return "\n".join(f"{' '.join(row)}   {note}".rstrip() for row, note in zip(rows, notes, strict=True))
 
 
-def pot_note(state: State) -> str:
-    """Say what the pot does.
+def pot_note(state: State, hidden: bool = False) -> str:
+    """Say what the pot does; of a hidden clock, not how long it still takes.
 
     >>> pot_note(State(1, 1, 0, 0, onions=3, left=7, delivered=0))
     'cooking, 7 left'
+    >>> pot_note(State(1, 1, 0, 0, onions=3, left=7, delivered=0), hidden=True)
+    'cooking, ? left'
     """
     if state.phase == FILLING:
         return f"filling, {state.onions} of 3 onions" if state.onions else "empty"
-    return PHASES[DONE] if state.phase == DONE else f"cooking, {state.left} left"
+    return PHASES[DONE] if state.phase == DONE else f"cooking, {'?' if hidden else state.left} left"
 
 
-def picture(state: State, cook_time: int, soups: int) -> NDArray[np.uint8]:
-    """Return the kitchen as pixels, `(height, width, 3)`.
+def picture(state: State, cook_time: int, soups: int, hidden: bool = False) -> NDArray[np.uint8]:
+    """Return the kitchen as pixels, `(height, width, 3)`; a hidden clock is a ring with a question mark.
 
     >>> picture(State(1, 1, 0, NOTHING, onions=0, left=0, delivered=0), cook_time=18, soups=1).shape
     (444, 400, 3)
     """
     pen = Pen(_empty_kitchen().copy())
-    _pot(pen, state, cook_time)
+    _pot(pen, state, cook_time, hidden)
     if state.delivered:
         _soup(pen, _centre("S"), 0.3)
     _cook(pen, state)
-    notes = [f"holding {HELD[state.held]}", f"pot {pot_note(state)}", f"soups {state.delivered}/{soups}"]
+    notes = [f"holding {HELD[state.held]}", f"pot {pot_note(state, hidden)}", f"soups {state.delivered}/{soups}"]
     pen.text((len(LAYOUT[0]) / 2, len(LAYOUT) + CAPTION / 2), "   ·   ".join(notes), 0.18, PAPER)
     return pen.pixels()
 
@@ -218,8 +225,8 @@ def _soup(pen: Pen, centre: Point, r: float) -> None:
     pen.disc((centre[0] - 0.2 * r, centre[1] - 0.25 * r), 0.2 * r, BULB_LIGHT)
 
 
-def _pot(pen: Pen, state: State, cook_time: int) -> None:
-    """Draw the pot, what is in it, and how far it is."""
+def _pot(pen: Pen, state: State, cook_time: int, hidden: bool) -> None:
+    """Draw the pot, what is in it, and how far it is, or a question mark."""
     x, y = _centre("P")
     if state.left:
         pen.disc((x, y), 0.44, "#d9531e")
@@ -233,8 +240,9 @@ def _pot(pen: Pen, state: State, cook_time: int) -> None:
             _onion(pen, (x + dx, y + dy), 0.11)
     elif state.left:
         pen.arc((x, y), 0.37, 1.0, 0.09, STOVE)
-        pen.arc((x, y), 0.37, 1 - state.left / cook_time, 0.09, RING)
-        pen.text((x, y), str(state.left), 0.3, INK)
+        if not hidden:
+            pen.arc((x, y), 0.37, 1 - state.left / cook_time, 0.09, RING)
+        pen.text((x, y), "?" if hidden else str(state.left), 0.3, INK)
     else:
         pen.arc((x, y), 0.37, 1.0, 0.09, RING_DONE)
         for dx in (-0.13, 0.0, 0.13):

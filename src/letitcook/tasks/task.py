@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from letitcook.core.decisions import Decisions, Policy
@@ -41,7 +41,7 @@ class AuxiliaryTask(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """A task of the paper; a new one is a file that ends in `TASK = Task(...)` and a line in `TASKS`."""
+    """A task, most of them the paper's; a new one is a file that ends in `TASK = Task(...)` and a line in `TASKS`."""
 
     name: str
     """Short name, as on the command line."""
@@ -79,3 +79,25 @@ class Task:
     def decisions(self) -> Decisions:
         """The decisions of the waiting MDP from scratch."""
         return Decisions(self.actions, self.wait, self.durations)
+
+
+HIDDEN = "-hidden"
+"""Ends the name of a task whose clocks are hidden."""
+
+
+def with_hidden_clock(task: Task) -> Task:
+    """Return a task whose clocks are not seen: what happens is, how long it still takes is not.
+
+    >>> example = Task("tea", "letitcook/Tea-v0", "tea:TeaEnv", "make tea", ("stay",), 0, (5,), 100, finite=True)
+    >>> hidden = with_hidden_clock(example)
+    >>> hidden.name, hidden.env_id, dict(hidden.kwargs)
+    ('tea-hidden', 'letitcook/TeaHidden-v0', {'hidden': True})
+    """
+    name, version = task.env_id.rsplit("-", 1)
+    return replace(
+        task,
+        name=task.name + HIDDEN,
+        env_id=f"{name}Hidden-{version}",
+        summary=f"{task.summary}; the clock is hidden",
+        kwargs={**task.kwargs, "hidden": True},
+    )

@@ -26,9 +26,9 @@ def text_world(task: str, state: dict[str, Any], width: int) -> str:
     about = _scene(task)
     numbers = {name: value for name, value in state.items() if name != "action"}
     if about["kind"] == "cook":
-        drawn = kitchen_drawing.text(kitchen.State(**numbers), about["soups"])
+        drawn = kitchen_drawing.text(kitchen.State(**numbers), about["soups"], about["hidden"])
     elif about["kind"] == "coffee":
-        drawn = coffee.room_text(coffee.State(**numbers))
+        drawn = coffee.room_text(coffee.State(**numbers), hidden=about["hidden"])
     else:
         drawings = {"pong": _pong, "cartpole": _cartpole, "mountain-car": _mountain_car}
         drawn = drawings[about["kind"]](about, numbers, max(20, min(width, 61)))

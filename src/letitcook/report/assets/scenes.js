@@ -135,8 +135,8 @@ function kitchen(scene) {
     show(back, cooking || done);
     show(clock, cooking || done);
     clock.style.stroke = done ? "var(--ring-done)" : "var(--ring)";
-    clock.set(1 - s.left / scene.cook_time);
-    left.textContent = cooking ? s.left : "";
+    clock.set(scene.hidden && cooking ? 0 : 1 - s.left / scene.cook_time);
+    left.textContent = cooking ? (scene.hidden ? "?" : s.left) : "";
     show(steam, done);
     served.forEach((node, n) => show(node, n < s.delivered));
     const [x, y] = [s.x * 100 + 50, s.y * 100 + 50];
@@ -147,7 +147,7 @@ function kitchen(scene) {
   const HELD = ["nothing", "an onion", "a dish", "the soup"];
   const facts = (s) => [
     ["Cook holds", HELD[s.held]],
-    ["Pot", s.onions < 3 ? (s.onions ? `${s.onions} of 3 onions` : "empty") : s.left ? `cooking, ${s.left} left` : "done"],
+    ["Pot", s.onions < 3 ? (s.onions ? `${s.onions} of 3 onions` : "empty") : s.left ? `cooking, ${scene.hidden ? "?" : s.left} left` : "done"],
     ["Served", `${s.delivered} of ${scene.soups}`],
   ];
   return { svg, update, facts, rate: 4 };
@@ -165,16 +165,18 @@ function coffeeMachine(x, y) {
     const brewing = s.brewed > 0;
     const [done, full] = brewing ? [s.brewed, scene.ready] : [s.heated, scene.hot];
     const colour = done === full ? "#46d160" : brewing ? "#ffd27a" : "#ff9b2f";
-    screen.textContent = s.coffee ? "" : done === full ? "ok" : done ? full - done : "off";
+    const unknown = scene.hidden && done > 0 && done < full;
+    screen.textContent = s.coffee ? "" : done === full ? "ok" : unknown ? "?" : done ? full - done : "off";
     screen.style.fill = done ? colour : "#8d8d8d";
     bar.style.fill = colour;
-    bar.setAttribute("width", s.coffee ? 0 : (68 * done) / full);
+    bar.setAttribute("width", s.coffee || unknown ? 0 : (68 * done) / full);
     show(stream, brewing && done < full);
     const hot = s.heated === scene.hot && !s.coffee;
     show(cup, hot);
     show(coffee, hot && brewing);
-    coffee.setAttribute("height", (19 * s.brewed) / scene.ready);
-    coffee.setAttribute("y", y + 87 - (19 * s.brewed) / scene.ready);
+    const level = unknown && brewing ? 9.5 : (19 * s.brewed) / scene.ready;
+    coffee.setAttribute("height", level);
+    coffee.setAttribute("y", y + 87 - level);
   };
   return { node, set };
 }
@@ -206,8 +208,8 @@ function coffeeRoom(scene) {
   };
   const note = (s) => {
     if (s.coffee) return "empty";
-    if (s.brewed) return s.brewed === scene.ready ? "coffee ready" : `brewing, ${scene.ready - s.brewed} left`;
-    if (s.heated) return s.heated === scene.hot ? "hot" : `heating, ${scene.hot - s.heated} left`;
+    if (s.brewed) return s.brewed === scene.ready ? "coffee ready" : `brewing, ${scene.hidden ? "?" : scene.ready - s.brewed} left`;
+    if (s.heated) return s.heated === scene.hot ? "hot" : `heating, ${scene.hidden ? "?" : scene.hot - s.heated} left`;
     return "off";
   };
   const facts = (s) => [
