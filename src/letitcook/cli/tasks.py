@@ -54,7 +54,7 @@ def plan(
 ) -> None:
     """Compute the exact optimum of a finite task, with or without seeing its clock.
 
-    Examples: letitcook plan coffee --objective scalar --lambda 5; letitcook plan cook --hidden --times 14,16,18,20,22
+    Example: letitcook plan cook --hidden --times 14,16,18,20,22
     """
     env = make(task, mode=mode, durations=read_durations(durations), hidden=hidden, **_clock_of(task, times))
     with working(f"planning {task}"):
