@@ -201,7 +201,7 @@ def flops_of_update(settings: Any, inputs: int, decisions: int, networks: int) -
     target = sum(layers) + last * decisions
     online = sum(layers) + last
     back = sum(layers) + sum(layers[1:]) + 2 * last
-    return 2.0 * settings.batch_size * networks * (target + online + back)
+    return float(2.0 * settings.batch_size * networks * (target + online + back))
 
 
 def limit_table(rounds: int) -> list[str]:

@@ -41,7 +41,7 @@ TARGETS = {
 """Millions of primitive steps per second and core that are asked for."""
 
 
-class TableEnv(gym.Env[int, int]):
+class TableEnv(gym.Env[Any, Any]):
     """A deterministic waiting environment read from tables, with the scalarised reward."""
 
     def __init__(self, tables: Tables, decisions: Decisions, horizon: int, lam: float) -> None:

@@ -40,7 +40,7 @@ def facts(folder: Path) -> dict[str, Any]:
         "last_queries": round(at_end.queries, 2),
     }
     if run.base is not None:
-        learner = training_of(Run(Row(task, mode, "lexicographic"), seed, 1, "best"), run.base).learner
+        learner = training_of(Run(Row(task, mode, "lexicographic"), seed, 1, "best"), run.base).learner  # type: ignore[arg-type]
         alone = learner.play(always_base(run.policy), EPISODES, SEED, common_random_numbers=True)
         difference = learner.play(run.policy, EPISODES, SEED, common_random_numbers=True)[:, 0] - alone[:, 0]
         found["base_length"] = round(float(alone[:, 1].mean()), 3)

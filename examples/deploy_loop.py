@@ -6,6 +6,8 @@ The plant is a tank that must not run low: a valve, a leak, and a slow sensor. T
 letitcook learns or loads takes its place. Leave `clock` out to run in real time.
 """
 
+from typing import Any
+
 import gymnasium as gym
 
 import letitcook
@@ -21,16 +23,16 @@ class Tank(gym.Env):
     action_space = gym.spaces.Discrete(2)
     observation_space = gym.spaces.Discrete(FULL + 1)
 
-    def initial_states(self):
+    def initial_states(self) -> Any:
         """Return the starts with their probabilities: a tank at level 5."""
         return [(1.0, 5)]
 
-    def outcomes(self, state, action):
+    def outcomes(self, state: Any, action: Any) -> Any:
         """Return the one outcome of an action: probability, next level, reward, terminated."""
         level = min(max(state + 4 * (action == OPEN) - 1, 0), FULL)
         return [(1.0, level, -float(level < LOW), False)]
 
-    def observe(self, state):
+    def observe(self, state: Any) -> Any:
         """Return what the policy sees: the level."""
         return state
 

@@ -11,7 +11,7 @@ policy = letitcook.plan(env).policy
 alone = letitcook.rollout(env, policy)
 print(f"waiting: {alone.length} steps, {alone.queries} queries")
 
-fetches = letitcook.task_named("coffee").auxiliary()
+fetches = letitcook.task_named("coffee").auxiliary()  # type: ignore[misc]
 filled = letitcook.interleave(env, policy, fetches)
 print(f"with errands: {filled.length} steps, {filled.queries} queries")
 for fill in filled.fills:

@@ -7,6 +7,7 @@ def no_force(cartpole: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
     """Let one step of the unwrapped CartPole pass without a push."""
     force, cartpole.force_mag = cartpole.force_mag, 0.0
     try:
-        return cartpole.step(0)
+        step: tuple[Any, float, bool, bool, dict[str, Any]] = cartpole.step(0)
+        return step
     finally:
         cartpole.force_mag = force

@@ -88,7 +88,9 @@ def lq_learning(
     s = world.reset()
     while True:
         t = 0
-        path, rewards, taken = [s], [], []
+        rewards: list[float] = []
+        taken: list[tuple[int, int, int]] = []
+        path = [s]
 
         def update(
             i: int, j: int, u: int, alpha: float, path: list[int] = path, rewards: list[float] = rewards
@@ -203,7 +205,7 @@ def plan_value(tables: Tables, decisions: Decisions, H: int, better: Any) -> tup
         return memo[t, s]
 
     starts = list(zip(tables.start_probability.tolist(), tables.start_state.tolist(), strict=True))
-    return tuple(sum(p * value(0, s)[k] for p, s in starts) for k in range(2))  # type: ignore[return-value]
+    return tuple(sum(p * value(0, s)[k] for p, s in starts) for k in range(2))
 
 
 def policy_value(tables: Tables, decisions: Decisions, H: int, table: Any, gamma: float) -> tuple[float, float]:
@@ -233,7 +235,7 @@ def policy_value(tables: Tables, decisions: Decisions, H: int, table: Any, gamma
     return sum(p * value[0][s][0] for p, s in starts), sum(p * value[0][s][1] for p, s in starts)
 
 
-def network_values(network, sizes, x):
+def network_values(network: Any, sizes: Any, x: Any) -> Any:
     """Return what a network, a flat row of weights `(out, in)` and biases by layer, says of `x`."""
     h, at = x.astype(float), 0
     for n_in, n_out in pairwise(sizes):

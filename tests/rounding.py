@@ -41,4 +41,4 @@ def possible_decisions(values: NDArray[np.float64], slack: float, rounding: floa
         possible &= q + rounding >= least - slack
         sure &= q - rounding >= most - slack
     least = np.where(sure, values[-1], -np.inf).max(axis=1, keepdims=True) - rounding
-    return possible & (values[-1] + rounding >= least)
+    return np.asarray(possible & (values[-1] + rounding >= least))

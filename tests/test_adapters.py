@@ -237,7 +237,7 @@ def test_spaces_that_are_not_read() -> None:
     with pytest.raises(RebuildError, match="does not begin at 0"):
         observation_space_of(as_text(spaces.Discrete(3, start=1)), 3)
     with pytest.raises(RebuildError, match="more than one axis"):
-        observation_space_of(as_text(spaces.MultiDiscrete([[2, 2], [2, 2]])), 8)
+        observation_space_of(as_text(spaces.MultiDiscrete([[2, 2], [2, 2]])), 8)  # type: ignore[list-item]
     with pytest.raises(RebuildError, match="numbers of the type int32"):
         action_space_of(as_text(spaces.Box(0, 9, (2,), np.int32)), None, 2)
     for text in (None, {}, {":type:": "<class 'gymnasium.spaces.text.Text'>"}, "Discrete(2)"):

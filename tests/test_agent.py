@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -21,6 +22,7 @@ from letitcook.deep.update import learn, targets, write_inputs
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
 from letitcook.storage.folders import pack_arrays, unpack_arrays
 from letitcook.tasks import cartpole, mountain_car, pong
+from letitcook.tasks.task import Task
 from letitcook.wrappers.waiting import WaitingEnv
 from letitcook.wrappers.wrap import wrap
 from naive import dqn_round
@@ -35,17 +37,17 @@ SMALL = LDQNSettings(
 TASKS = {task.name: task for task in (cartpole.TASK, mountain_car.TASK, pong.TASK)}
 
 
-def small(task=cartpole.TASK, seed=0, objective=LEXICOGRAPHIC, **changes):
+def small(task: Task = cartpole.TASK, seed: int = 0, objective: Any = LEXICOGRAPHIC, **changes: Any) -> Any:
     return LDQN(task, task.decisions, objective, replace(SMALL, **changes), seed)
 
 
-def same(a, b):
+def same(a: Any, b: Any) -> None:
     assert set(a) == set(b)
     for name in a:
         np.testing.assert_array_equal(a[name], b[name], err_msg=name)
 
 
-def waiting_cartpole(**kwargs):
+def waiting_cartpole(**kwargs: Any) -> Any:
     return WaitingEnv(gym.make("CartPole-v1", max_episode_steps=200), wait=0, durations=(2, 4), **kwargs)
 
 
@@ -54,7 +56,7 @@ def waiting_cartpole(**kwargs):
 
 @pytest.mark.parametrize("double_q", [False, True])
 @pytest.mark.parametrize("objective", [LEXICOGRAPHIC, Objective.named("scalar", 0.5), Objective.named("task")])
-def test_targets_are_the_definition(objective, double_q):
+def test_targets_are_the_definition(objective: Any, double_q: bool) -> None:
     decisions = Decisions(("a", "b", "wait"), 2, (2, 4))
     settings = replace(SMALL, slack=0.3, double_q=double_q, bootstrap_on_truncation=False)
     learner = new_learner(3, decisions, objective.weights, settings, 0)
@@ -77,7 +79,7 @@ def test_targets_are_the_definition(objective, double_q):
             assert np.isclose(learner.workspace.y[k, i], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_targets_are_cut_to_their_range():
+def test_targets_are_cut_to_their_range() -> None:
     learner = new_learner(
         1, Decisions(("a", "wait"), 1), LEXICOGRAPHIC.weights, replace(SMALL, clip_targets=((0, 5), (-2, 0))), 0
     )
@@ -89,7 +91,7 @@ def test_targets_are_cut_to_their_range():
     assert learner.workspace.y[:, :8].tolist() == [[5.0] * 8, [-2.0] * 8]
 
 
-def test_target_networks_follow_every_interval():
+def test_target_networks_follow_every_interval() -> None:
     learner = small(target_interval=4, polyak=0.5)._learner
     x = np.ones(4, dtype=np.float32)
     remember(learner.replay, x, 0, 1.0, -1.0, 1.0, x, False, False)
@@ -108,7 +110,7 @@ AS_IN_SKRL = replace(
 
 @pytest.mark.parametrize("now", [20, 40])
 @pytest.mark.parametrize("objective", [LEXICOGRAPHIC, Objective.named("scalar", 0.5)])
-def test_a_round_on_one_batch_is_that_of_skrl(objective, now):
+def test_a_round_on_one_batch_is_that_of_skrl(objective: Any, now: Any) -> None:
     """Timestep 40 is a multiple of the target networks' interval, 20 is not."""
     learner = new_learner(3, Decisions(("a", "b", "wait"), 2, (2, 4)), objective.weights, AS_IN_SKRL, 0)
     dice = np.random.default_rng(1)
@@ -119,7 +121,7 @@ def test_a_round_on_one_batch_is_that_of_skrl(objective, now):
     learner.counters[NEXT_UPDATE] = now + AS_IN_SKRL.update_interval  # as `take_in` leaves it when `now` is due
     learn(learner, AS_IN_SKRL.gradient_steps)
     assert learner.counters[GRADIENT_STEPS] == AS_IN_SKRL.gradient_steps == 6
-    batch = Batch(*(column[:8] for column in learner.workspace.batch))
+    batch = Batch(*(column[:8] for column in learner.workspace.batch))  # type: ignore[arg-type]
     after, followed = dqn_round(
         before, target, learner.sizes, batch, objective.weights, 0.3, AS_IN_SKRL.learning_rate, 6, copy=now == 40
     )
@@ -128,7 +130,7 @@ def test_a_round_on_one_batch_is_that_of_skrl(objective, now):
     assert np.array_equal(learner.networks.target, target) == (now == 20)
 
 
-def test_schedules_count_decisions():
+def test_schedules_count_decisions() -> None:
     task = cartpole.TASK
     learner = LDQN(task, task.decisions, LEXICOGRAPHIC, replace(AS_IN_SKRL, learning_starts=50), seed=0)
     learner.advance(decisions=59)
@@ -144,10 +146,10 @@ def test_schedules_count_decisions():
         ({"timestep": "tick"}, "'decision'"),
     ):
         with pytest.raises(SettingError, match=said):
-            replace(SMALL, **changes)
+            replace(SMALL, **changes)  # type: ignore[arg-type]
 
 
-def test_values_of_a_small_chain_are_learned():
+def test_values_of_a_small_chain_are_learned() -> None:
     """Three states in a row, one step a decision: the values are the returns, of both objectives, with γ^elapsed."""
     gamma = 0.9
     decisions = Decisions(("go", "wait"), 1, (2,))
@@ -178,7 +180,7 @@ def test_values_of_a_small_chain_are_learned():
 
 
 @pytest.mark.parametrize("name", list(TASKS))
-def test_the_same_seed_gives_the_same_bits_and_another_does_not(name):
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(name: str) -> None:
     runs = [small(TASKS[name], seed) for seed in (0, 0, 1)]
     for run in runs:
         run.advance(1500)
@@ -187,7 +189,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(name):
     np.testing.assert_array_equal(runs[0].greedy_episodes(3, 5), runs[1].greedy_episodes(3, 5))
 
 
-def test_advancing_in_pieces_is_advancing_at_once():
+def test_advancing_in_pieces_is_advancing_at_once() -> None:
     at_once, pieces = small(), small()
     at_once.advance(1000)
     while pieces.steps < 1000:
@@ -197,7 +199,7 @@ def test_advancing_in_pieces_is_advancing_at_once():
 
 
 @pytest.mark.parametrize("name", list(TASKS))
-def test_a_restored_learner_goes_on_to_the_same_bits(name):
+def test_a_restored_learner_goes_on_to_the_same_bits(name: str) -> None:
     original = small(TASKS[name], intra_option=2)
     original.advance(700)
     saved = original.arrays()
@@ -209,7 +211,7 @@ def test_a_restored_learner_goes_on_to_the_same_bits(name):
     same(original.arrays(), other.arrays())
 
 
-def test_counts():
+def test_counts() -> None:
     learner = small()
     learner.advance(1000)
     assert 1000 <= learner.steps < 1020
@@ -217,7 +219,7 @@ def test_counts():
     assert learner.decisions_taken < learner.steps
 
 
-def test_greedy_episodes_count_steps_and_queries():
+def test_greedy_episodes_count_steps_and_queries() -> None:
     learner = small()
     learner.advance(300)
     out = learner.greedy_episodes(50, seed=0)
@@ -229,7 +231,7 @@ def test_greedy_episodes_count_steps_and_queries():
     np.testing.assert_array_equal(out[:, 0], -out[:, 1])
 
 
-def test_vanilla_learns_to_balance():
+def test_vanilla_learns_to_balance() -> None:
     decisions = Decisions(cartpole.TASK.actions, cartpole.TASK.wait)
     settings = replace(PAPER["cartpole"], hidden=(64, 64))
     learner = LDQN(cartpole.TASK, decisions, Objective.named("task"), settings, seed=0)
@@ -240,7 +242,7 @@ def test_vanilla_learns_to_balance():
     assert best > 150
 
 
-def test_a_wrapper_asks_its_base():
+def test_a_wrapper_asks_its_base() -> None:
     # A base that always pushes right: one network whose bias is largest for decision 1.
     sizes = (4, 3)
     network = np.zeros((1, 15), dtype=np.float32)
@@ -255,7 +257,7 @@ def test_a_wrapper_asks_its_base():
     assert out[:, 1].mean() < 12  # pushing one way falls at once
 
 
-def test_the_python_loop_learns_the_same_as_the_compiled_one_would_see():
+def test_the_python_loop_learns_the_same_as_the_compiled_one_would_see() -> None:
     env = WaitingEnv(gym.make("MountainCar-v0"), wait=1, durations=(2, 4, 8))
     learner = LDQN(env, env.decisions, LEXICOGRAPHIC, SMALL, 0)
     learner.advance(400)
@@ -269,8 +271,8 @@ def test_the_python_loop_learns_the_same_as_the_compiled_one_would_see():
 
 
 @pytest.mark.parametrize("n_envs", [1, 3])
-def test_the_python_loop_repeats_itself_and_can_be_restored(n_envs):
-    def new(seed):
+def test_the_python_loop_repeats_itself_and_can_be_restored(n_envs: Any) -> None:
+    def new(seed: int) -> Any:
         envs = [waiting_cartpole() for _ in range(n_envs)]
         return LDQN(envs, envs[0].decisions, LEXICOGRAPHIC, SMALL, seed)
 
@@ -287,7 +289,7 @@ def test_the_python_loop_repeats_itself_and_can_be_restored(n_envs):
     same(first.arrays(), other.arrays())
 
 
-def test_a_plain_environment_is_one_step_a_decision():
+def test_a_plain_environment_is_one_step_a_decision() -> None:
     env = gym.make("CartPole-v1", max_episode_steps=200)
     learner = LDQN(env, Decisions(("left", "right"), 0), Objective.named("task"), SMALL, 0)
     learner.advance(300)
@@ -295,7 +297,7 @@ def test_a_plain_environment_is_one_step_a_decision():
     assert learner.greedy_episodes(2, 0)[:, 1].min() > 5
 
 
-def test_a_wrapped_environment_counts_base_queries():
+def test_a_wrapped_environment_counts_base_queries() -> None:
     env = wrap(gym.make("MountainCar-v0"), lambda x: 2 if x[1] > 0 else 0, wait=1, durations=(2, 4))
     learner = LDQN(env, env.decisions, LEXICOGRAPHIC, SMALL, 0)
     learner.advance(100)
@@ -305,7 +307,7 @@ def test_a_wrapped_environment_counts_base_queries():
     assert out[:, 1].max() < 200
 
 
-def test_intra_option_learning_in_the_python_loop_needs_intermediate_states():
+def test_intra_option_learning_in_the_python_loop_needs_intermediate_states() -> None:
     settings = replace(SMALL, intra_option=2)
     env = waiting_cartpole(intermediate=True)
     learner = LDQN(env, env.decisions, LEXICOGRAPHIC, settings, 0)
@@ -322,21 +324,21 @@ class Bad(gym.Env):
     observation_space = spaces.Dict({"a": spaces.Box(-1, 1, (2,)), "b": spaces.Discrete(3)})
     action_space = spaces.Discrete(2)
 
-    def __init__(self, observation=0.0, reward=0.0, at=70):
+    def __init__(self, observation: Any = 0.0, reward: Any = 0.0, at: Any = 70) -> None:
         self.spoilt, self.at, self.t = (observation, reward), at, 0
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         return {"a": np.zeros(2, dtype=np.float32), "b": 1}, {}
 
-    def step(self, action):
+    def step(self, action: Any) -> Any:
         self.t += 1
         observation, reward = self.spoilt if self.t == self.at else (0.0, 0.0)
         return {"a": np.full(2, observation, dtype=np.float32), "b": 1}, reward, False, self.t % 10 == 0, {}
 
 
 @pytest.mark.parametrize(("spoilt", "said"), [({"observation": np.nan}, "nan"), ({"reward": -np.inf}, "-inf")])
-def test_what_is_not_finite_stops_the_training_and_spoils_nothing(spoilt, said):
+def test_what_is_not_finite_stops_the_training_and_spoils_nothing(spoilt: Any, said: Any) -> None:
     learner = LDQN(Bad(**spoilt), Decisions(("a", "wait"), 1), LEXICOGRAPHIC, SMALL, 0)
     with pytest.raises(NotFiniteError, match=f"{said}.* at primitive step 70"):
         learner.advance(200)
@@ -347,7 +349,7 @@ def test_what_is_not_finite_stops_the_training_and_spoils_nothing(spoilt, said):
     assert learner.steps == 119
 
 
-def test_divergence_is_reported():
+def test_divergence_is_reported() -> None:
     learner = small(learning_rate=1e30)
     with pytest.raises(NotFiniteError, match="lower learning_rate"):
         learner.advance(500)
@@ -356,7 +358,7 @@ def test_divergence_is_reported():
 # --- policies and mistakes ---
 
 
-def test_a_policy_survives_its_arrays():
+def test_a_policy_survives_its_arrays() -> None:
     learner = small()
     learner.advance(300)
     policy = learner.policy()
@@ -372,7 +374,7 @@ def test_a_policy_survives_its_arrays():
         NetworkPolicy.from_arrays({"networks": policy.networks})
 
 
-def test_a_policy_keeps_its_space():
+def test_a_policy_keeps_its_space() -> None:
     learner = LDQN(Bad(at=0), Decisions(("a", "wait"), 1), LEXICOGRAPHIC, SMALL, 0)
     policy = learner.policy()
     one = {"a": np.zeros(2, dtype=np.float32), "b": 1}
@@ -394,7 +396,7 @@ def test_a_policy_keeps_its_space():
     ],
     ids=lambda space: type(space).__name__,
 )
-def test_every_space_is_saved_with_its_policy(space):
+def test_every_space_is_saved_with_its_policy(space: Any) -> None:
     networks = initial_parameters((6, 16, 5), 2, np.random.default_rng(0))
     policy = NetworkPolicy(networks, (6, 16, 5), 0.1, space)
     again = NetworkPolicy.from_arrays(unpack_arrays(pack_arrays(policy.arrays()), Path("policy")))
@@ -404,7 +406,7 @@ def test_every_space_is_saved_with_its_policy(space):
     assert [again.predict(sample)[0] for sample in samples] == [policy.predict(sample)[0] for sample in samples]
 
 
-def test_a_space_that_cannot_be_saved_does_not_lose_the_policy():
+def test_a_space_that_cannot_be_saved_does_not_lose_the_policy() -> None:
     networks = initial_parameters((3, 4, 2), 1, np.random.default_rng(0))
     arrays = NetworkPolicy(networks, (3, 4, 2), 0.0, spaces.Text(3)).arrays()
     assert "space" not in arrays
@@ -414,7 +416,7 @@ def test_a_space_that_cannot_be_saved_does_not_lose_the_policy():
             NetworkPolicy.from_arrays({**arrays, "space": np.frombuffer(damaged, dtype=np.uint8)})
 
 
-def test_restoring_something_else_is_refused():
+def test_restoring_something_else_is_refused() -> None:
     learner = small()
     saved = learner.arrays()
     with pytest.raises(FileFormatError, match="lacks rng"):
@@ -434,12 +436,12 @@ def test_restoring_something_else_is_refused():
         {"wait_margin": 0.1, "log_lambda_range": (-1, 1)},
     ],
 )  # fmt: skip
-def test_settings_outside_what_is_allowed(wrong):
+def test_settings_outside_what_is_allowed(wrong: Any) -> None:
     with pytest.raises(SettingError, match=next(iter(wrong))):
         LDQNSettings(**wrong)
 
 
-def test_things_that_do_not_fit():
+def test_things_that_do_not_fit() -> None:
     env = waiting_cartpole()
     with pytest.raises(SpaceError, match="13 decisions"):
         LDQN(env, cartpole.TASK.decisions, LEXICOGRAPHIC, SMALL, 0)
@@ -454,7 +456,7 @@ def test_things_that_do_not_fit():
         LDQN(cartpole.TASK, Decisions(("base", "wait"), 1, (2,)), LEXICOGRAPHIC, SMALL, 0, base=base)
 
 
-def test_the_papers_table():
+def test_the_papers_table() -> None:
     assert PAPER["cartpole"].gradient_steps == 128
     assert PAPER["mountain-car"].target_interval == 600
     assert PAPER["pong"].epsilon_steps == 100_000
@@ -473,7 +475,7 @@ print(hashlib.sha256(b"".join(a.tobytes() for a in learner.arrays().values())).h
 """
 
 
-def test_another_process_gives_the_same_bits():
+def test_another_process_gives_the_same_bits() -> None:
     prints = {
         subprocess.run([sys.executable, "-c", FINGERPRINT], capture_output=True, text=True, check=True).stdout
         for _ in range(2)

@@ -48,7 +48,7 @@ def test_contributing_draws_the_rooms_and_the_walks_as_they_are() -> None:
     text = (rooms.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     drawn = text.partition(rooms.BEGIN)[2].partition(rooms.END)[0]
     # In a process of its own: what other tests left in caches would shorten the walks.
-    made = subprocess.run([sys.executable, rooms.__file__], check=True, capture_output=True, text=True).stdout
+    made = subprocess.run([sys.executable, str(rooms.__file__)], check=True, capture_output=True, text=True).stdout
     assert drawn.strip() == made.strip(), "CONTRIBUTING.md is out of date; run: make house"
 
 

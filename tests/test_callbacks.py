@@ -104,7 +104,9 @@ class FakeRun:
     """Keeps what a run of Weights & Biases is told."""
 
     def __init__(self, begun: dict[str, Any]) -> None:
-        self.begun, self.config, self.logged, self.exit = begun, {}, [], "running"
+        self.begun, self.exit = begun, "running"
+        self.config: dict[str, Any] = {}
+        self.logged: list[Any] = []
 
     def log(self, numbers: dict[str, float], step: int) -> None:
         self.logged.append((step, numbers))

@@ -256,7 +256,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_mistake_is_one_line_and_nothing_is_written(call: Any, tmp_path: Path, case: str) -> None:
     changes, message = BAD[case]
-    code, out, err = call("wrap", *swap((*WRAP, "--out", "run"), **changes))
+    code, out, err = call("wrap", *swap((*WRAP, "--out", "run"), **changes))  # type: ignore[arg-type]
     assert code == 2, err
     assert message in err
     assert len(err.strip().splitlines()) == 1, err
@@ -269,9 +269,9 @@ LATER = {"policy", "env", "preset"}
 """What is only known to be wrong once it was loaded."""
 
 
-@pytest.mark.parametrize("case", [case for case in BAD if LATER.isdisjoint(BAD[case][0])])
+@pytest.mark.parametrize("case", [case for case in BAD if LATER.isdisjoint(BAD[case][0])])  # type: ignore[arg-type]
 def test_other_mistakes_are_found_before_the_policy_is_loaded(call: Any, tmp_path: Path, case: str) -> None:
-    assert call("wrap", *swap((*WRAP, "--out", "run"), **BAD[case][0]))[0] == 2
+    assert call("wrap", *swap((*WRAP, "--out", "run"), **BAD[case][0]))[0] == 2  # type: ignore[arg-type]
     assert not (tmp_path / "loaded").exists()
 
 
@@ -340,7 +340,7 @@ TAMPERED = {
 @pytest.mark.parametrize("case", TAMPERED)
 def test_a_tampered_run_is_refused(call: Any, saved: Any, tmp_path: Path, case: str) -> None:
     changes, message = TAMPERED[case]
-    saved(**changes)
+    saved(**changes)  # type: ignore[arg-type]
     before = sorted(path.name for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
     code, out, err = call("evaluate", "run", "--episodes", "2")
     assert (code, out) == (2, ""), err
@@ -398,7 +398,7 @@ def test_arguments_of_environments() -> None:
 def test_an_origin_comes_back_from_its_data() -> None:
     origin = WrappedEnvSpec("FrozenLake-v1", "m:f", "0" * 64, (2, 4), wait="0", env_args={"is_slippery": False})
     assert WrappedEnvSpec.of_data(json.loads(json.dumps(origin.data()))) == origin
-    for damaged in (None, [], {}, {**origin.data(), "wait": 3}):
+    for damaged in (None, [], {}, {**origin.data(), "wait": 3}):  # type: ignore[var-annotated]
         with pytest.raises(FileFormatError):
             WrappedEnvSpec.of_data(damaged)
 

@@ -14,11 +14,9 @@ from letitcook.tasks.coffee import (
     ACTIONS,
     DROP,
     FORWARD,
-    HOT,
     LAYOUT,
     NORTH,
     PICKUP,
-    READY,
     START,
     TASK,
     TOGGLE,
@@ -33,6 +31,7 @@ from letitcook.tasks.coffee import (
     moved,
     room_text,
 )
+from letitcook.tasks.coffee_objects import HOT, READY
 
 LETTERS = "LRFpdTw"
 OPTIMUM = "L L F F F F R F F F F F F F T L R w w w w w T L L F F F R F F T R F F F T R F L T"
@@ -58,7 +57,7 @@ def layers() -> list[list[State]]:
     return found
 
 
-def play(env, policy, steps: int = 200) -> str:
+def play(env: Any, policy: Any, steps: int = 200) -> str:
     """Follow `policy` from where `env` is."""
     lived = ""
     while not env.state.complete and len(lived) < steps:
@@ -71,26 +70,26 @@ def play(env, policy, steps: int = 200) -> str:
 # Sizes and lengths
 
 
-def test_number_of_states_and_shortest_episode(layers):
+def test_number_of_states_and_shortest_episode(layers: Any) -> None:
     assert sum(map(len, layers)) == 12_475
     assert sum(state.complete for layer in layers for state in layer) == 3
     assert min(steps for steps, layer in enumerate(layers) for state in layer if state.complete) == 41
 
 
-def test_the_optimum_replayed():
+def test_the_optimum_replayed() -> None:
     env = CoffeeEnv()
     env.reset(seed=0)
     ends = [env.step(LETTERS.index(letter))[2] for letter in OPTIMUM.split()]
     assert ends == [False] * 40 + [True]
 
 
-def test_handwritten_barista():
+def test_handwritten_barista() -> None:
     lived = play(CoffeeEnv(), CoffeePolicy())
     assert lived == "LLFFFFRFFFFFFFT" + "w" * 7 + "T" + "w" * 17 + "T" + "LLFFFRFT" + "RFFFT"
     assert len(lived) == 54
 
 
-def test_fetching_sugar_while_the_coffee_brews_saves_nine_steps():
+def test_fetching_sugar_while_the_coffee_brews_saves_nine_steps() -> None:
     env, policy = CoffeeEnv(), CoffeePolicy()
     steps = play(env, policy, steps=23)
     assert env.state.brewed == 1
@@ -106,7 +105,7 @@ def test_fetching_sugar_while_the_coffee_brews_saves_nine_steps():
 # Rules
 
 
-def test_minigrid_and_the_pure_rules_agree_everywhere(layers):
+def test_minigrid_and_the_pure_rules_agree_everywhere(layers: Any) -> None:
     env = CoffeeEnv()
     pairs = 0
     for state in (state for layer in layers for state in layer if not state.complete):
@@ -121,7 +120,7 @@ def test_minigrid_and_the_pure_rules_agree_everywhere(layers):
     assert pairs == 87_304
 
 
-def test_toggles_are_at_least_8_and_18_steps_apart():
+def test_toggles_are_at_least_8_and_18_steps_apart() -> None:
     env = CoffeeEnv()
     env.set_state(AT_MACHINE)
     toggled = []
@@ -133,7 +132,7 @@ def test_toggles_are_at_least_8_and_18_steps_apart():
     assert toggled == [0, 8, 26]
 
 
-def test_the_machine_ticks_wherever_the_agent_is():
+def test_the_machine_ticks_wherever_the_agent_is() -> None:
     env = CoffeeEnv()
     env.set_state(AT_MACHINE)
     env.step(TOGGLE)
@@ -145,7 +144,7 @@ def test_the_machine_ticks_wherever_the_agent_is():
 
 
 @pytest.mark.parametrize("place", USED_FROM)
-def test_objects_are_solid_and_stay(place):
+def test_objects_are_solid_and_stay(place: Any) -> None:
     x, y, direction = USED_FROM[place]
     env = CoffeeEnv()
     env.set_state(START._replace(x=x, y=y, direction=direction))
@@ -155,13 +154,13 @@ def test_objects_are_solid_and_stay(place):
 
 
 @pytest.mark.parametrize("missing", ["coffee", "sugar", "cream"])
-def test_all_three_are_needed(missing):
+def test_all_three_are_needed(missing: Any) -> None:
     everything = AT_MACHINE._replace(sugar=1, cream=1, heated=HOT, brewed=READY, coffee=1)
     assert everything.complete
     assert not everything._replace(**{missing: 0}).complete
 
 
-def test_nothing_happens_after_the_end():
+def test_nothing_happens_after_the_end() -> None:
     over = AT_MACHINE._replace(sugar=1, cream=1, heated=HOT, brewed=READY, coffee=1)
     env = CoffeeEnv()
     for action in range(len(ACTIONS)):
@@ -174,14 +173,14 @@ def test_nothing_happens_after_the_end():
 # Errands
 
 
-def test_what_the_errands_cost_at_the_machine():
+def test_what_the_errands_cost_at_the_machine() -> None:
     sugar, cream = fetches()
     assert (sugar.name, cream.name) == ("fetch-sugar", "fetch-cream")
     assert (sugar.duration(AT_MACHINE), cream.duration(AT_MACHINE)) == (15, 7)
 
 
 @pytest.mark.parametrize("item", ["sugar", "cream"])
-def test_errands_from_anywhere_come_back_and_take_the_shortest_way(item):
+def test_errands_from_anywhere_come_back_and_take_the_shortest_way(item: Any) -> None:
     env, fetch, there = CoffeeEnv(), Fetch(item), USED_FROM[item[0].upper()]
     for x, y, direction in POSES:
         before = START._replace(x=x, y=y, direction=direction)
@@ -198,7 +197,7 @@ def test_errands_from_anywhere_come_back_and_take_the_shortest_way(item):
         assert fetch.duration(env.observe(env.state)) == 0
 
 
-def test_distances_are_the_shortest():
+def test_distances_are_the_shortest() -> None:
     """By relaxation, the slow way: `d(pose) = 1 + min d(pose after an action)`."""
     goal = USED_FROM["S"]
     slow = dict.fromkeys(POSES, 1000) | {goal: 0}
@@ -207,7 +206,7 @@ def test_distances_are_the_shortest():
     assert slow == distances(goal)
 
 
-def test_unknown_errand():
+def test_unknown_errand() -> None:
     with pytest.raises(SettingError, match="'sugar' and 'cream'"):
         Fetch("milk")
 
@@ -216,11 +215,11 @@ def test_unknown_errand():
 
 
 @pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array"])
-def test_check_env(render_mode):
+def test_check_env(render_mode: Any) -> None:
     check_env(gym.make(TASK.env_id, render_mode=render_mode).unwrapped)
 
 
-def test_the_horizon_is_the_time_limit_and_nothing_else():
+def test_the_horizon_is_the_time_limit_and_nothing_else() -> None:
     env = gym.make(TASK.env_id)
     env.reset(seed=0)
     ends = [env.step(WAIT)[2:4] for _ in range(200)]
@@ -228,7 +227,7 @@ def test_the_horizon_is_the_time_limit_and_nothing_else():
     assert not any(env.unwrapped.step(WAIT)[3] for _ in range(500))
 
 
-def test_reset_begins_again():
+def test_reset_begins_again() -> None:
     env = CoffeeEnv()
     play(env, CoffeePolicy())
     assert env.state.complete
@@ -237,7 +236,7 @@ def test_reset_begins_again():
 
 
 @pytest.mark.parametrize("action", [-1, 7, 1.0, "left"])
-def test_actions_out_of_range(action):
+def test_actions_out_of_range(action: Any) -> None:
     with pytest.raises(SpaceError, match="not one of"):
         CoffeeEnv().step(action)
 
@@ -245,10 +244,10 @@ def test_actions_out_of_range(action):
 # Pictures
 
 
-def test_text():
+def test_text() -> None:
     env = CoffeeEnv(render_mode="ansi")
     env.set_state(AT_MACHINE._replace(cream=1, heated=HOT, brewed=4))
-    lines = env.render().splitlines()
+    lines = str(env.render()).splitlines()
     assert lines[:5] == [
         "#CM#######",
         "#.^......#   coffee: no",
@@ -258,7 +257,7 @@ def test_text():
     ]
 
 
-def test_every_difference_shows_in_the_picture():
+def test_every_difference_shows_in_the_picture() -> None:
     env = CoffeeEnv(render_mode="rgb_array")
     states = [START, AT_MACHINE, START._replace(sugar=1), START._replace(cream=1)]
     states += [START._replace(heated=heated) for heated in range(1, HOT + 1)]
@@ -268,13 +267,13 @@ def test_every_difference_shows_in_the_picture():
     for state in states:
         env.set_state(state)
         picture = env.render()
-        assert picture.shape == (480, 480, 3)
+        assert isinstance(picture, np.ndarray) and picture.shape == (480, 480, 3)
         assert picture.dtype == np.uint8
         pictures.add(picture.tobytes())
     assert len(pictures) == len(states)
 
 
-def test_no_render_mode_draws_nothing():
+def test_no_render_mode_draws_nothing() -> None:
     assert CoffeeEnv().render() is None
 
 

@@ -1,6 +1,7 @@
 """Episodes side by side are the episodes one after another."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from letitcook.deep.agent import LDQN
 from letitcook.deep.drivers.compiled import SIDE_BY_SIDE, new_world, run_policy
 from letitcook.deep.settings import BEST, PAPER
 from letitcook.tasks import cartpole, mountain_car, pong
+from letitcook.tasks.task import Task
 
 LEXICOGRAPHIC = Objective.named("lexicographic")
 SMALL = replace(BEST, hidden=(16, 16), batch_size=16, buffer_size=2_000, learning_starts=100, fourier_features=4)
 
 
-def one_by_one(learner, policy, base, task, episodes, seed):
+def one_by_one(learner: Any, policy: Any, base: Any, task: Task, episodes: Any, seed: int) -> Any:
     """Live each episode alone, with the random numbers that are its own."""
     world, seeds = new_world(task, learner.decisions, base, False), seeded(seed)
     out = np.zeros((episodes, 4 + learner.decisions.n))
@@ -29,7 +31,7 @@ def one_by_one(learner, policy, base, task, episodes, seed):
 
 @pytest.mark.parametrize("task", [cartpole.TASK, mountain_car.TASK, pong.TASK], ids=lambda task: task.name)
 @pytest.mark.parametrize("mode", ["scratch", "wrap"])
-def test_side_by_side(task, mode):
+def test_side_by_side(task: Task, mode: str) -> None:
     base, decisions = None, task.decisions
     if mode == "wrap":
         alone = LDQN(task, Decisions(task.actions, task.wait), Objective.named("task"), PAPER[task.name], 3)
@@ -50,7 +52,7 @@ def test_side_by_side(task, mode):
     )
 
 
-def test_a_policy_of_two_networks_with_slack_answers_a_batch_as_it_answers_one():
+def test_a_policy_of_two_networks_with_slack_answers_a_batch_as_it_answers_one() -> None:
     task = pong.TASK
     learner = LDQN(task, task.decisions, LEXICOGRAPHIC, replace(PAPER["pong"], slack=0.2), 0)
     learner.advance(1_200)

@@ -1,6 +1,8 @@
 """One network for all trade-offs: inputs, measured scales, the family of policies."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -46,7 +48,7 @@ TASKS = {task.name: task for task in (cartpole.TASK, mountain_car.TASK, pong.TAS
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 @pytest.mark.parametrize("hidden", [(), (8,), (8, 8), (8, 6, 4)])
-def test_the_policy_of_a_trade_off_is_the_networks_at_it(hidden, n):
+def test_the_policy_of_a_trade_off_is_the_networks_at_it(hidden: Any, n: int) -> None:
     sizes, dice = [5, *hidden, 3], np.random.default_rng(0)
     networks = initial_parameters(sizes, n, dice)
     for z in (-2.0, 0.0, 0.7):
@@ -59,7 +61,7 @@ def test_the_policy_of_a_trade_off_is_the_networks_at_it(hidden, n):
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 @pytest.mark.parametrize("hidden", [(), (7,), (7, 7), (7, 11, 13)])
-def test_networks_side_by_side_can_be_taken_apart(hidden, n):
+def test_networks_side_by_side_can_be_taken_apart(hidden: Any, n: int) -> None:
     sizes, dice = [5, *hidden, 3], np.random.default_rng(0)
     merged, wide = policy_network(initial_parameters(sizes, n, dice), sizes, 0.2)
     common_random_numbers, small = split_networks(merged[0], list(wide))
@@ -71,7 +73,7 @@ def test_networks_side_by_side_can_be_taken_apart(hidden, n):
         np.testing.assert_allclose(together, values(merged[0], wide, x), atol=1e-5)
 
 
-def test_a_network_that_is_one_stays_one():
+def test_a_network_that_is_one_stays_one() -> None:
     network = initial_parameters([5, 12, 12, 3], 1, np.random.default_rng(0))
     common_random_numbers, small = split_networks(network[0], [5, 12, 12, 3])
     assert small == [5, 12, 12, 3]
@@ -79,7 +81,7 @@ def test_a_network_that_is_one_stays_one():
 
 
 @pytest.mark.parametrize(("actions", "acting"), [(("a", "wait", "b"), 3), (WRAPPER, 1)])
-def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake(actions, acting):
+def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake(actions: Any, acting: Any) -> None:
     dice, refused = np.random.default_rng(1), 0
     settings = replace(SMALL, fourier_features=0, wait_margin=0.3)
     learner = new_learner(3, Decisions(actions, 1, (2, 4)), LEXICOGRAPHIC.weights, settings, 0)
@@ -100,7 +102,7 @@ def test_a_wait_has_to_be_better_by_a_share_of_what_is_at_stake(actions, acting)
     assert 5 < refused < 195
 
 
-def test_of_two_task_networks_the_mean_decides_and_the_lowest_counts():
+def test_of_two_task_networks_the_mean_decides_and_the_lowest_counts() -> None:
     decisions = Decisions(("a", "b", "wait"), 2, (2, 4))
     settings = replace(SMALL, normalise=False, model_rollouts=0.0, wait_margin=0.0, fourier_features=0, min_weight=1.0)
     learner = new_learner(3, decisions, LEXICOGRAPHIC.weights, settings, 0)
@@ -128,7 +130,7 @@ def test_of_two_task_networks_the_mean_decides_and_the_lowest_counts():
 
 
 @pytest.mark.parametrize("min_weight", [0.0, 0.4, 1.0])
-def test_the_minimum_has_its_weight_at_the_beginning(min_weight):
+def test_the_minimum_has_its_weight_at_the_beginning(min_weight: Any) -> None:
     settings = replace(
         SMALL, normalise=False, model_rollouts=0.0, wait_margin=0.0, fourier_features=0, n_step=1, min_weight=min_weight
     )
@@ -148,14 +150,14 @@ def test_the_minimum_has_its_weight_at_the_beginning(min_weight):
         assert np.isclose(learner.workspace.y[0, i], expected, rtol=1e-5, atol=1e-4)
 
 
-def test_the_minimum_counts_alone_from_the_beginning_only_around_a_base():
+def test_the_minimum_counts_alone_from_the_beginning_only_around_a_base() -> None:
     settings = [
         RunSpec(preset="best").settings_for("network", PresetContext(has_base=has_base)) for has_base in (False, True)
     ]
-    assert [made.min_weight for made in settings] == [0.0, 1.0]
+    assert [made.min_weight for made in settings] == [0.0, 1.0]  # type: ignore[union-attr]
 
 
-def test_inputs_are_the_definition():
+def test_inputs_are_the_definition() -> None:
     inputs, x = plain_inputs(3, fourier_features=5, seed=1), np.array([1.0, -2.0, 0.5], dtype=np.float32)
     inputs.mean[:], inputs.scale[:] = (0.5, 0.0, -1.0), (2.0, 1.0, 0.1)
     out = np.full(input_size(inputs) + 1, 7.0, dtype=np.float32)
@@ -165,7 +167,7 @@ def test_inputs_are_the_definition():
     np.testing.assert_allclose(out, [*scaled, *np.sin(fourier_features), *np.cos(fourier_features), 7.0], atol=1e-6)
 
 
-def test_what_is_measured():
+def test_what_is_measured() -> None:
     statistics, inputs = new_statistics(2), plain_inputs(2)
     for x, reward, elapsed in (((0.0, 5.0), 1.0, 1.0), ((4.0, 5.0), 3.0, 3.0), ((2.0, 5.0), 0.0, 1.0)):
         record(statistics, np.array(x, dtype=np.float32), reward, elapsed)
@@ -179,7 +181,7 @@ def test_what_is_measured():
     np.testing.assert_allclose(bounds, [[-1.0, 0.125 * (10.0 - 8.0)], [-1.0, 0.0]])
 
 
-def test_a_reward_for_being_alive_moves_all_values_by_the_same():
+def test_a_reward_for_being_alive_moves_all_values_by_the_same() -> None:
     """With c taken from every step, also from those that an ended episode has no more, targets move by c/(1-γ)."""
     decisions, gamma = Decisions(("a", "wait"), 1, (3,)), 0.9
     settings = replace(SMALL, gamma=gamma, fourier_features=0, log_lambda_range=None, task_networks=1, wait_margin=0.0)
@@ -202,7 +204,7 @@ def test_a_reward_for_being_alive_moves_all_values_by_the_same():
         assert np.isclose(learner.workspace.y[0, i], -(gamma**elapsed) / (1 - gamma) if gone else 0.0, atol=1e-4)
 
 
-def test_most_trade_offs_are_drawn_where_the_task_does_well():
+def test_most_trade_offs_are_drawn_where_the_task_does_well() -> None:
     of, rng = new_lambda_bins((-2.0, 2.0)), seeded(0)
     for z, task_return in ((-1.5, -90.0), (-0.5, -91.0), (0.5, -150.0), (1.5, -200.0)) * 30:
         note_episode(of, z, task_return)
@@ -215,7 +217,7 @@ def test_most_trade_offs_are_drawn_where_the_task_does_well():
 
 
 @pytest.mark.parametrize("name", list(TASKS))
-def test_the_same_seed_gives_the_same_bits_and_a_saved_learner_goes_on(name):
+def test_the_same_seed_gives_the_same_bits_and_a_saved_learner_goes_on(name: str) -> None:
     task = TASKS[name]
     runs = [LDQN(task, task.decisions, LEXICOGRAPHIC, SMALL, seed) for seed in (0, 0, 1)]
     for run in runs:
@@ -231,7 +233,7 @@ def test_the_same_seed_gives_the_same_bits_and_a_saved_learner_goes_on(name):
         assert np.array_equal(array, again.arrays()[key]), key
 
 
-def test_a_policy_of_the_family_is_saved_with_its_inputs_and_answers_the_same():
+def test_a_policy_of_the_family_is_saved_with_its_inputs_and_answers_the_same() -> None:
     task = cartpole.TASK
     learner = LDQN(task, task.decisions, LEXICOGRAPHIC, SMALL, 0)
     learner.advance(1_000)
@@ -245,7 +247,7 @@ def test_a_policy_of_the_family_is_saved_with_its_inputs_and_answers_the_same():
         NetworkPolicy.from_arrays(broken)
 
 
-def test_episodes_apart_meet_the_same_chances_whatever_the_policy_did_before():
+def test_episodes_apart_meet_the_same_chances_whatever_the_policy_did_before() -> None:
     learner = LDQN(pong.TASK, pong.TASK.decisions, LEXICOGRAPHIC, SMALL, 0)
     learner.advance(500)
     a, b = learner.policy(-2.0), learner.policy(0.75)
@@ -260,12 +262,12 @@ def test_episodes_apart_meet_the_same_chances_whatever_the_policy_did_before():
 
 
 @pytest.mark.parametrize("changes", [{"gamma": 1.0}, {"log_lambda_range": (1.0, 0.0)}, {"learning_rate_end": 0.0}])
-def test_settings_that_make_no_sense_are_refused(changes):
+def test_settings_that_make_no_sense_are_refused(changes: Any) -> None:
     with pytest.raises(SettingError):
         replace(BEST, **changes)
 
 
-def test_one_objective_has_no_trade_off():
+def test_one_objective_has_no_trade_off() -> None:
     with pytest.raises(SettingError, match="two objectives"):
         LDQN(cartpole.TASK, cartpole.TASK.decisions, Objective.named("task"), BEST, 0)
     assert LDQNSettings().log_lambda_range is None
@@ -274,17 +276,17 @@ def test_one_objective_has_no_trade_off():
 CHANGES = {"hidden": (16, 16), "batch_size": 16, "learning_starts": 200, "fourier_features": 4, "ema_steps": 50}
 
 
-def pushing(observation):
+def pushing(observation: Any) -> Any:
     return 2 if observation[1] > 0 else 0
 
 
-def small_training(env, steps, **kwargs):
+def small_training(env: Any, steps: int, **kwargs: Any) -> Any:
     training = prepare(env, RunSpec(length=Timesteps(steps), settings=CHANGES, **kwargs))
     training.plan = replace(training.plan, every=500, episodes=4, looks=(4, 4), fresh_episodes=10)
     return training
 
 
-def test_around_a_policy_the_result_is_never_measurably_worse_than_the_policy():
+def test_around_a_policy_the_result_is_never_measurably_worse_than_the_policy() -> None:
     env = letitcook.wrap(gym.make("MountainCar-v0"), pushing, wait=1, durations=(2, 4, 8))
     training = small_training(env, 1_500)
     training.plan = replace(training.plan, looks=(20, 20))
@@ -298,17 +300,17 @@ def test_around_a_policy_the_result_is_never_measurably_worse_than_the_policy():
     played = letitcook.evaluate(env, learned.policy, episodes=20, seed=3)
     # So little training finds nothing good: the answer is the base itself, or something as good.
     paired = [np.array([episode.task_return for episode in each.episodes]) for each in (played, base)]
-    assert not worse(*paired, 0.0, 0.005)
+    assert not worse(paired[0], paired[1], 0.0, 0.005)
     assert learned.choice["base_itself"] == (learned.choice["log10_lambda"] is None)
 
 
 class lambda_policy:  # noqa: N801
-    def predict(self, observation, state=None, episode_start=None, deterministic=True):
+    def predict(self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: Any = True) -> Any:
         return 0, None
 
 
-def test_a_stopped_run_keeps_its_candidates(tmp_path):
-    def env():
+def test_a_stopped_run_keeps_its_candidates(tmp_path: Path) -> None:
+    def env() -> Any:
         return letitcook.wrap(gym.make("MountainCar-v0"), pushing, wait=1, durations=(2, 4, 8))
 
     through = small_training(env(), 1_500, seed=3)
@@ -327,7 +329,7 @@ def test_a_stopped_run_keeps_its_candidates(tmp_path):
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_vector_environments_are_learned_in(wrapped):
+def test_vector_environments_are_learned_in(wrapped: Any) -> None:
     envs = gym.make_vec("MountainCar-v0", num_envs=3, vectorization_mode="sync")
     if wrapped:
         env = letitcook.wrap(envs, pushing, wait=1, durations=(2, 8))
@@ -346,7 +348,7 @@ def test_vector_environments_are_learned_in(wrapped):
     assert (rows[:, 4:].sum(axis=1) == rows[:, 1]).all()
 
 
-def test_a_policy_without_its_longer_waits_never_takes_them_and_is_else_the_same():
+def test_a_policy_without_its_longer_waits_never_takes_them_and_is_else_the_same() -> None:
     task = cartpole.TASK
     learner = LDQN(task, task.decisions, LEXICOGRAPHIC, SMALL, 0)
     learner.advance(1_000)

@@ -136,7 +136,13 @@ def test_networks_act_as_in_cartpole() -> None:
         episode = rollout(env, policy, seed=seed)
         world = World(env, seed=seed)
         counters = run(
-            policy, world.sense, world.act, 50, env.decisions, stop=lambda w=world: w.over, clock=SimulatedClock()
+            policy,
+            world.sense,
+            world.act,
+            50,
+            env.decisions,
+            stop=lambda w=world: w.over,  # type: ignore[misc]
+            clock=SimulatedClock(),
         )
         assert (counters.steps, counters.queries) == (episode.length, episode.queries)
         waited = [
@@ -275,7 +281,8 @@ def test_without_a_clock_it_is_the_machines_monotonic_one(monkeypatch: pytest.Mo
 
 
 def test_an_event_stops_the_loop() -> None:
-    event, seen = threading.Event(), []
+    seen: list[Any] = []
+    event = threading.Event()
 
     def press(n: int) -> float:
         if n == 6:
@@ -296,7 +303,8 @@ def test_a_loop_that_is_stopped_before_it_starts_does_nothing() -> None:
 
 @pytest.mark.parametrize("place", ["sense", "policy", "act", "wake", "stop"])
 def test_an_error_is_raised_after_the_system_was_stopped(place: str) -> None:
-    system, seen, calls = Recorder(), [], dict.fromkeys(("sense", "policy", "act", "wake", "stop"), 0)
+    seen: list[Any] = []
+    system, calls = Recorder(), dict.fromkeys(("sense", "policy", "act", "wake", "stop"), 0)
 
     def at(name: str, result: Any) -> Any:
         calls[name] += 1

@@ -1,5 +1,7 @@
 """The kitchens: their rules one by one, their sizes, their handwritten cook, their pictures."""
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -23,16 +25,17 @@ from letitcook.tasks.kitchen import (
     WEST,
     State,
 )
+from letitcook.tasks.task import Task
 
 LETTERS = "NSEW.I"
 AT_POT = State(2, 1, SOUTH, NOTHING, onions=0, left=0, delivered=0)
 
 
-def make(task) -> CookEnv:
+def make(task: Task) -> CookEnv:
     return CookEnv(**task.kwargs)
 
 
-def layers(env) -> list[set]:
+def layers(env: Any) -> list[set[Any]]:
     """States by the number of steps it takes to get to them; the last layers hold the terminal ones."""
     seen = {state for _, state in env.initial_states()}
     found = [set(seen)]
@@ -49,7 +52,7 @@ def layers(env) -> list[set]:
     return found
 
 
-def step(state: State, actions: str, **kwargs) -> State:
+def step(state: State, actions: str, **kwargs: Any) -> State:
     env = CookEnv(**kwargs)
     for letter in actions:
         ((_, state, _, _),) = env.outcomes(state, LETTERS.index(letter))
@@ -62,7 +65,7 @@ def step(state: State, actions: str, **kwargs) -> State:
 @pytest.mark.parametrize(
     ("name", "states", "shortest"), [("cook", 1279, 33), ("cook-longer", 2575, 51), ("cook-twice", 2557, 69)]
 )
-def test_number_of_states_and_shortest_episode(name, states, shortest):
+def test_number_of_states_and_shortest_episode(name: str, states: Any, shortest: Any) -> None:
     env = make(task_named(name))
     found = layers(env)
     assert sum(map(len, found)) == states
@@ -82,7 +85,7 @@ SERVE = "WSSI NNESI ESEI"
         ("cook-twice", f"{ONE_SOUP} {'.' * 17} {SERVE} NWW{ONE_SOUP} {'.' * 17} {SERVE}", 109),
     ],
 )
-def test_handwritten_cook(name, trace, length):
+def test_handwritten_cook(name: str, trace: Any, length: Any) -> None:
     env, policy = make(task_named(name)), CookPolicy()
     observation, _ = env.reset(seed=0)
     lived, terminated = "", False
@@ -97,7 +100,7 @@ def test_handwritten_cook(name, trace, length):
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_handwritten_cook_answers_everywhere_and_needs_no_count_of_soups(hidden):
+def test_handwritten_cook_answers_everywhere_and_needs_no_count_of_soups(hidden: Any) -> None:
     env, policy = CookEnv(soups=2, hide_delivered=hidden), CookPolicy()
     for state in set().union(*layers(env)):
         action, kept = policy.predict(env.observe(state))
@@ -108,7 +111,7 @@ def test_handwritten_cook_answers_everywhere_and_needs_no_count_of_soups(hidden)
 # Rules
 
 
-def test_moving_turns_and_moves_where_free():
+def test_moving_turns_and_moves_where_free() -> None:
     assert step(START, "E") == START._replace(x=2, facing=EAST)
     assert step(START, "W") == START._replace(facing=WEST)
     assert step(AT_POT, "S") == AT_POT
@@ -116,7 +119,7 @@ def test_moving_turns_and_moves_where_free():
     assert step(START, ".") == START
 
 
-def test_what_each_station_gives():
+def test_what_each_station_gives() -> None:
     at_onions, at_dishes = START._replace(y=2, facing=WEST), START._replace(y=3, facing=SOUTH)
     assert step(at_onions, "I").held == ONION
     assert step(at_dishes, "I").held == DISH
@@ -126,12 +129,12 @@ def test_what_each_station_gives():
 
 
 @pytest.mark.parametrize("held", [NOTHING, ONION, DISH, SOUP])
-def test_nothing_is_put_on_counters(held):
+def test_nothing_is_put_on_counters(held: Any) -> None:
     state = START._replace(held=held)
     assert step(state, "I") == state
 
 
-def test_only_onions_go_into_the_pot_and_only_three():
+def test_only_onions_go_into_the_pot_and_only_three() -> None:
     assert step(AT_POT._replace(held=ONION), "I") == AT_POT._replace(onions=1)
     for held in (NOTHING, DISH, SOUP):
         assert step(AT_POT._replace(held=held, onions=2), "I") == AT_POT._replace(held=held, onions=2)
@@ -140,7 +143,7 @@ def test_only_onions_go_into_the_pot_and_only_three():
 
 
 @pytest.mark.parametrize("cook_time", [1, 2, 18, 36])
-def test_a_pot_filled_at_step_f_can_be_emptied_at_f_plus_cook_time(cook_time):
+def test_a_pot_filled_at_step_f_can_be_emptied_at_f_plus_cook_time(cook_time: Any) -> None:
     filled = step(AT_POT._replace(held=ONION, onions=2), "I", cook_time=cook_time)
     assert filled == AT_POT._replace(onions=3, left=cook_time - 1)
     with_dish = filled._replace(held=DISH)
@@ -152,12 +155,12 @@ def test_a_pot_filled_at_step_f_can_be_emptied_at_f_plus_cook_time(cook_time):
     assert in_time == AT_POT._replace(held=SOUP)
 
 
-def test_a_soup_that_is_done_waits():
+def test_a_soup_that_is_done_waits() -> None:
     done = AT_POT._replace(onions=3)
     assert step(done, "....") == done
 
 
-def test_only_soup_is_delivered():
+def test_only_soup_is_delivered() -> None:
     at_hatch = State(3, 2, EAST, SOUP, onions=0, left=0, delivered=0)
     env = CookEnv(soups=2)
     assert env.outcomes(at_hatch, INTERACT) == ((1.0, at_hatch._replace(held=NOTHING, delivered=1), -1.0, False),)
@@ -166,7 +169,7 @@ def test_only_soup_is_delivered():
     assert step(at_hatch._replace(held=DISH), "I") == at_hatch._replace(held=DISH)
 
 
-def test_nothing_happens_after_the_end():
+def test_nothing_happens_after_the_end() -> None:
     over = START._replace(delivered=1)
     assert {CookEnv().outcomes(over, action) for action in range(6)} == {((1.0, over, 0.0, True),)}
 
@@ -176,12 +179,12 @@ def test_nothing_happens_after_the_end():
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 @pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array"])
-def test_check_env(task, render_mode):
+def test_check_env(task: Task, render_mode: Any) -> None:
     check_env(gym.make(task.env_id, render_mode=render_mode).unwrapped)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_steps_are_the_outcomes_and_observations_tell_states_apart(task):
+def test_steps_are_the_outcomes_and_observations_tell_states_apart(task: Task) -> None:
     env = make(task)
     states = [state for layer in layers(env) for state in layer if state.delivered < env.soups]
     for state in states:
@@ -195,7 +198,7 @@ def test_steps_are_the_outcomes_and_observations_tell_states_apart(task):
     assert len({tuple(env.observe(state)) for state in states}) == len(states)
 
 
-def test_hidden_count_of_soups():
+def test_hidden_count_of_soups() -> None:
     shown, hidden = CookEnv(soups=2), CookEnv(soups=2, hide_delivered=True)
     state = START._replace(delivered=1)
     assert shown.observe(state).tolist() == [*hidden.observe(state).tolist(), 1]
@@ -203,16 +206,16 @@ def test_hidden_count_of_soups():
     assert hidden.observe(state).tolist() == hidden.observe(START).tolist()
 
 
-def test_the_horizon_is_the_time_limit_and_nothing_else():
+def test_the_horizon_is_the_time_limit_and_nothing_else() -> None:
     env = gym.make("letitcook/Cook-v0")
     env.reset(seed=0)
     ends = [env.step(STAY)[2:4] for _ in range(200)]
     assert ends == [(False, False)] * 199 + [(False, True)]
 
 
-def test_spec_round_trip():
+def test_spec_round_trip() -> None:
     env = gym.make("letitcook/CookLonger-v0")
-    assert gym.make(env.spec).unwrapped.cook_time == env.unwrapped.cook_time == 36
+    assert gym.make(env.spec).unwrapped.cook_time == env.unwrapped.cook_time == 36  # type: ignore[arg-type, attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -226,13 +229,13 @@ def test_spec_round_trip():
         {"soups": -1},
     ],
 )
-def test_settings_out_of_range(settings):
+def test_settings_out_of_range(settings: Any) -> None:
     with pytest.raises(SettingError, match="whole number of at least 1"):
         CookEnv(**settings)
 
 
 @pytest.mark.parametrize("action", [-1, 6, 1.0, "north"])
-def test_actions_out_of_range(action):
+def test_actions_out_of_range(action: Any) -> None:
     with pytest.raises(SpaceError, match="not one of"):
         CookEnv().step(action)
 
@@ -240,10 +243,10 @@ def test_actions_out_of_range(action):
 # Pictures
 
 
-def test_text():
+def test_text() -> None:
     env = CookEnv(render_mode="ansi")
     env.set_state(State(3, 3, NORTH, DISH, onions=3, left=4, delivered=0))
-    assert env.render().splitlines() == [
+    assert str(env.render()).splitlines() == [
         "X X X X X",
         "X · · · X   holding: dish",
         "O · P · S   pot: cooking, 4 left",
@@ -252,7 +255,7 @@ def test_text():
     ]
 
 
-def test_every_difference_shows_in_the_picture():
+def test_every_difference_shows_in_the_picture() -> None:
     env = CookEnv(soups=2, render_mode="rgb_array")
     states = [
         START,
@@ -267,13 +270,13 @@ def test_every_difference_shows_in_the_picture():
     for state in states:
         env.set_state(state)
         picture = env.render()
-        assert picture.shape == (444, 400, 3)
+        assert isinstance(picture, np.ndarray) and picture.shape == (444, 400, 3)
         assert picture.dtype == np.uint8
         pictures.add(picture.tobytes())
     assert len(pictures) == len(states)
 
 
-def test_no_render_mode_draws_nothing():
+def test_no_render_mode_draws_nothing() -> None:
     assert CookEnv().render() is None
 
 

@@ -89,15 +89,15 @@ class Noting(gym.Wrapper[Any, Any, Any, Any]):
 def test_environments_in_python_are_counted_as_by_hand(at_once: int) -> None:
     envs = [Noting(WaitingEnv(gym.make("CartPole-v1"), wait=0, durations=(2, 4))) for _ in range(at_once)]
     training = prepare(envs[0].env, RunSpec(preset="paper"))
-    learner = LDQN(envs, envs[0].decisions, Objective.named("lexicographic"), training.learner.settings, seed=0)
+    learner = LDQN(envs, envs[0].decisions, Objective.named("lexicographic"), training.learner.settings, seed=0)  # type: ignore[attr-defined]
     learner.advance(900)
-    assert learner.totals() == Totals(*sum(env.ended for env in envs))
+    assert learner.totals() == Totals(*sum(env.ended for env in envs))  # type: ignore[misc]
     assert learner.totals().episodes > 10
 
 
 def test_the_compiled_loop_counts_as_by_hand() -> None:
     task, training = task_named("cartpole"), prepare(make("cartpole"), RunSpec())
-    learner = LDQN(task, task.decisions, Objective.named("lexicographic"), training.learner.settings, seed=0)
+    learner = LDQN(task, task.decisions, Objective.named("lexicographic"), training.learner.settings, seed=0)  # type: ignore[attr-defined]
     inside, decisions = learner._learner, task.decisions
     ended, under_way = np.zeros(5), np.zeros(5)
     for n in range(400):

@@ -6,6 +6,7 @@ import re
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ IMPORTED = {"passive"}
 
 
 @pytest.fixture
-def printed(monkeypatch, capsys, tmp_path):
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
     def run(name: str, *arguments: str) -> str:
         monkeypatch.chdir(tmp_path)
         monkeypatch.syspath_prepend(EXAMPLES)
@@ -40,13 +41,13 @@ def row(text: str, name: str) -> list[float]:
     return numbers(next(line for line in text.splitlines() if line.strip().startswith(name)))[:2]
 
 
-def test_every_example_is_run_by_a_test():
+def test_every_example_is_run_by_a_test() -> None:
     here = Path(__file__).read_text()
     run = set(re.findall(r'printed\("(\w+)"', here)) | WITH_TORCH | IMPORTED
     assert run == {script.stem for script in EXAMPLES.glob("*.py")}
 
 
-def test_five_lines(printed, tmp_path):
+def test_five_lines(printed: Any, tmp_path: Path) -> None:
     said = printed("five_lines", *SMALL, "--out", str(tmp_path / "run"))
     task_return, length, queries = numbers(next(line for line in said.splitlines() if "queries" in line))
     assert -200.0 <= task_return == -length
@@ -54,7 +55,7 @@ def test_five_lines(printed, tmp_path):
     assert letitcook.load(tmp_path / "run").steps >= 1000
 
 
-def test_wrap_a_callable(printed):
+def test_wrap_a_callable(printed: Any) -> None:
     said = printed("wrap_a_callable", *SMALL)
     length, base_queries = row(said, "length"), row(said, "base queries")
     assert base_queries[0] == length[0]  # the base alone is asked at every step
@@ -63,28 +64,28 @@ def test_wrap_a_callable(printed):
     assert row(said, "time in policies")[0] == pytest.approx(0.2 * length[0], rel=0.01)  # 200 ms a query
 
 
-def test_continuous_control(printed):
+def test_continuous_control(printed: Any) -> None:
     said = printed("continuous_control", *SMALL)
     assert row(said, "length") == [200.0, 200.0]
     assert row(said, "base queries")[0] == 200.0
     assert -400.0 < row(said, "task return")[0] < 0.0  # the controller swings up; doing nothing is below -1,000
 
 
-def test_added_wait(printed):
+def test_added_wait(printed: Any) -> None:
     said = printed("added_wait", *SMALL)
     assert "decisions: action 0, action 1, wait, wait 2, wait 4, wait 8" in said
     length, queries = numbers(said.splitlines()[-1])
     assert length / 8 <= queries <= length <= 500.0
 
 
-def test_deploy_loop(printed):
+def test_deploy_loop(printed: Any) -> None:
     assert printed("deploy_loop").splitlines() == [
         "60 periods, sensed 22 times, waited 44, ended by max_steps",
         "lowest level 3, valve open in 16 periods",
     ]
 
 
-def test_interleave_tasks(printed):
+def test_interleave_tasks(printed: Any) -> None:
     assert printed("interleave_tasks").splitlines() == [
         "waiting: 54 steps, 36 queries",
         "with errands: 45 steps, 27 queries",
@@ -93,7 +94,7 @@ def test_interleave_tasks(printed):
     ]
 
 
-def test_plan_frozen_lake(printed):
+def test_plan_frozen_lake(printed: Any) -> None:
     assert printed("plan_frozen_lake").splitlines() == [
         "dry: reaches the goal with probability 1.0000, as without waits: 1.0000",
         "dry: 6.00 steps, 6.00 queries",

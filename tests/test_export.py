@@ -165,10 +165,10 @@ SPACES = {
 @pytest.mark.parametrize("name", SPACES)
 def test_observations_of_every_kind(name: str, tmp_path: Path) -> None:
     space = SPACES[name]
-    policy = random_networks((spaces.flatdim(space), 32, 9), 2, 0.05, space)
+    policy = random_networks((spaces.flatdim(space), 32, 9), 2, 0.05, space)  # type: ignore[arg-type]
     twin = exported(policy, tmp_path)
-    space.seed(0)
-    samples = [space.sample() for _ in range(60)]
+    space.seed(0)  # type: ignore[attr-defined]
+    samples = [space.sample() for _ in range(60)]  # type: ignore[attr-defined]
     decisions = [policy.predict(sample)[0] for sample in samples]
     assert [twin.predict(sample)[0] for sample in samples] == decisions
     batch = samples if isinstance(space, spaces.Dict | spaces.Tuple) else np.array(samples)

@@ -111,7 +111,7 @@ def test_every_figure_has_a_name_and_a_caption(results: Results) -> None:
 def test_durations_are_those_of_the_best_seed(results: Results) -> None:
     figure = wait_durations(results)
     for n, mode in enumerate(("scratch", "wrap")):
-        axes = figure.axes[n]  # type: ignore[union-attr]
+        axes = figure.axes[n]
         written = [text.get_text() for text in axes.texts]
         for x, task in enumerate(TASKS):
             runs = results.runs.filter(task=task, mode=mode, method="lexicographic")
@@ -161,7 +161,7 @@ def test_a_seed_with_the_same_return_and_fewer_queries_is_better(results: Result
         time_wait_1=pl.lit(0.0), time_wait_5=pl.Series([0.0, 10.0]), time_wait_15=pl.lit(0.0),
     )  # fmt: skip
     figure = wait_durations(replace(results, runs=runs))
-    assert [text.get_text() for text in figure.axes[0].texts] == ["acting: 23", "wait 5: 10", "33 steps"]  # type: ignore[union-attr]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["acting: 23", "wait 5: 10", "33 steps"]
 
 
 def test_methods_are_parts_of_vanillas_length(results: Results) -> None:
@@ -221,7 +221,7 @@ def test_the_number_of_a_low_bar_stands_above_it(results: Results) -> None:
     number = next(text for text in axes.texts if text.get_text() == "3")
     bar = [c.patches[0] for c in axes.containers if isinstance(c, BarContainer)][-1]
     assert number.get_color() == "black"
-    assert number.xy[1] == pytest.approx(bar.get_height())  # type: ignore[attr-defined]
+    assert number.xy[1] == pytest.approx(bar.get_height())
 
 
 def test_wrapped_methods_have_no_vanilla(results: Results) -> None:
@@ -269,7 +269,7 @@ def test_many_evaluations_are_joined_after_their_deviations_were_taken(results: 
     values = seeds_of(results, Row("pong", "scratch", "vanilla"), "length")
     mean, sd = (numbers.reshape(-1, 2).mean(axis=1) for numbers in (values.mean(axis=0), values.std(axis=0, ddof=1)))
     assert axes.lines[0].get_ydata() == pytest.approx(mean)  # 120 evaluations, at most 100 points: two make one
-    low, high = edges_of(axes.collections[0])  # type: ignore[arg-type]
+    low, high = edges_of(axes.collections[0])
     assert low == pytest.approx(mean - sd)
     assert high == pytest.approx(mean + sd)
     joined_first = values.reshape(3, -1, 2).mean(axis=2).std(axis=0, ddof=1)
@@ -278,13 +278,13 @@ def test_many_evaluations_are_joined_after_their_deviations_were_taken(results: 
 
 def test_timesteps_are_steps_or_decisions_by_what_the_runs_counted(results: Results) -> None:
     figure = learning_curves(results, "length", "scratch")
-    assert [axes.get_xlabel() for axes in figure.axes] == ["training steps", *["training decisions"] * 2]  # type: ignore[union-attr]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["training steps", *["training decisions"] * 2]
     for task, size in (("Cook", 10), ("Pong", 4)):
         times = panel(figure, task).lines[0].get_xdata()
         assert times == pytest.approx(size * (2 * np.arange(1, EVALUATIONS // 2 + 1) - 0.5) + 1 / 3)
     other = replace(results, runs=results.runs.with_columns(preset=pl.lit("best")))
     figure = learning_curves(other, "length", "scratch")
-    assert {axes.get_xlabel() for axes in figure.axes} == {"training steps"}  # type: ignore[union-attr]
+    assert {axes.get_xlabel() for axes in figure.axes} == {"training steps"}
     assert unit_of(results.runs, "cartpole") == "decision"
     assert unit_of(other.runs, "cartpole") == unit_of(results.runs, "cook") == "step"
 
@@ -294,7 +294,7 @@ def test_scalarised_return_is_that_of_the_best_lambda(results: Results) -> None:
     axes, best = panel(figure, "CartPole"), best_scalar(results.runs, "cartpole", "wrap")
     assert best is not None
     assert axes.get_title(loc="right") == f"λ = {best.lam:g}"
-    returns = (seeds_of(results, best, "task_return") - best.lam * seeds_of(results, best, "queries")).mean(axis=0)  # type: ignore[operator]
+    returns = (seeds_of(results, best, "task_return") - best.lam * seeds_of(results, best, "queries")).mean(axis=0)
     (line,) = axes.lines
     assert axes.get_xscale() == "log"
     assert 70 < len(line.get_xdata()) <= 100
@@ -345,7 +345,7 @@ def test_the_interval_of_a_curve_is_the_bootstrap_interval(results: Results) -> 
 
 def test_pong_has_its_field_and_a_band_of_the_bootstrap_interval(results: Results) -> None:
     figure = pong(results)
-    assert panel(figure, "Pong").images[0].get_array().shape == (360, 504, 3)  # type: ignore[union-attr]
+    assert panel(figure, "Pong").images[0].get_array().shape == (360, 504, 3)
     axes = panel(figure, "Pong, length")
     assert axes.get_xlabel() == "training decisions"
     lines = [line for line in axes.lines if len(line.get_xdata()) > 2]
@@ -355,7 +355,7 @@ def test_pong_has_its_field_and_a_band_of_the_bootstrap_interval(results: Result
         times, mean, low, high = joined([seeds.times, seeds.mean, *seeds.interval], 100)
         assert line.get_xdata() == pytest.approx(times)
         assert line.get_ydata() == pytest.approx(mean)
-        assert np.stack(edges_of(band)) == pytest.approx(np.stack([low, high]))  # type: ignore[arg-type]
+        assert np.stack(edges_of(band)) == pytest.approx(np.stack([low, high]))
 
 
 def settling(results: Results, task: str, mode: str, settled_at: int) -> pl.DataFrame:
@@ -407,7 +407,7 @@ def test_efficiency_has_two_panels_for_each_task_that_was_run_in_both_modes(resu
     assert [axes.get_xlabel() for axes in figure.axes] == ["", "training steps", *["", "training decisions"] * 2]
     no_wrap = (pl.col("mode") == "scratch") | (pl.col("task") != "pong")
     half = replace(results, curves=results.curves.filter(no_wrap))
-    assert [axes.get_title(loc="left") for axes in efficiency(half).axes[::2]] == ["Cook", "CartPole"]  # type: ignore[union-attr]
+    assert [axes.get_title(loc="left") for axes in efficiency(half).axes[::2]] == ["Cook", "CartPole"]
     assert settling_times(half)["task"].unique(maintain_order=True).to_list() == ["cook", "cartpole"]
     assert pong(half) is None
 
@@ -423,9 +423,9 @@ def test_the_episode_is_the_end_of_the_optimal_one(results: Results) -> None:
     assert all((a != b).any() for a, b in pairwise(pictures))
     decisions, timeline = figure.axes[len(shown) :]
     assert [text.get_text() for text in decisions.texts] == ["wait 5", "interact", "east", "interact"]
-    assert decisions.patches[0].get_width() > 1.9 > 1.1 > decisions.patches[1].get_width()  # type: ignore[attr-defined]
+    assert decisions.patches[0].get_width() > 1.9 > 1.1 > decisions.patches[1].get_width()
     assert len(timeline.patches) == OPTIMUM.queries
-    assert sum(patch.get_width() > 4.0 for patch in timeline.patches) == 2  # type: ignore[attr-defined]
+    assert sum(patch.get_width() > 4.0 for patch in timeline.patches) == 2
     others = replace(results, runs=results.runs.filter(pl.col("task") != "cook"))
     assert episode(others) is None
 
@@ -444,7 +444,7 @@ def test_rooms_are_those_of_the_tasks_and_the_errand_goes_to_the_sugar_and_back(
     assert len(cells) == 16  # fifteen steps
     assert all(coffee.LAYOUT[y][x] == "." for x, y in cells)
     assert line.is_dashed()
-    assert [axes.get_title(loc="left") for axes in rooms(made_up(of=("cook-twice",))).axes] == ["CookTwice"]  # type: ignore[union-attr]
+    assert [axes.get_title(loc="left") for axes in rooms(made_up(of=("cook-twice",))).axes] == ["CookTwice"]
 
 
 def test_the_plane_has_the_front_and_every_result(results: Results) -> None:
@@ -468,7 +468,7 @@ def test_the_plane_has_the_front_and_every_result(results: Results) -> None:
 def labels_of(axes: Axes) -> dict[str, tuple[float, float]]:
     """Return the labels of a panel with the points that they are at, in its own units."""
     scale, back = axes.figure.dpi / 72.0, axes.transData.inverted()
-    return {text.get_text(): tuple(back.transform(np.array(text.xy) * scale)) for text in axes.texts}  # type: ignore[attr-defined]
+    return {text.get_text(): tuple(back.transform(np.array(text.xy) * scale)) for text in axes.texts}
 
 
 def test_the_plane_names_each_lambda_once_at_its_mean() -> None:
@@ -487,7 +487,7 @@ def test_the_plane_names_each_lambda_once_at_its_mean() -> None:
     assert near["0.1–1"] == pytest.approx((26.0, 34.0))
     row = exactly.filter(task="cook", mode="scratch").filter(pl.col("lambda") == 20.0)
     assert far["20"] == pytest.approx((row["queries"].mean(), row["length"].mean()))
-    frame = whole.patches[0].get_bbox()  # type: ignore[attr-defined]
+    frame = whole.patches[0].get_bbox()
     assert (frame.x0, frame.x1) == pytest.approx(close.get_xlim())
     assert (frame.y0, frame.y1) == pytest.approx(close.get_ylim())
 
@@ -504,7 +504,7 @@ def test_labels_of_the_plane_keep_clear_of_points() -> None:
             box = Text.get_window_extent(text)  # without the line that leads to it
             inside = (places > box.min - 2.5).all(axis=1) & (places < box.max + 2.5).all(axis=1)
             assert not inside.any(), text.get_text()
-            here = np.array(text.xy) * figure.dpi / 72.0  # type: ignore[attr-defined]
+            here = np.array(text.xy) * figure.dpi / 72.0
             assert np.abs(places - here).sum(axis=1).min() < 0.01, "it belongs to a point"
             written += 1
     assert written > 40
@@ -520,7 +520,7 @@ def test_what_is_missing_has_no_figure(results: Results) -> None:
     scratch = replace(results, runs=results.runs.filter(mode="scratch"), curves=results.curves.filter(mode="scratch"))
     assert pong(scratch) is efficiency(scratch) is None
     assert methods(scratch, "wrap") is plane(scratch, "wrap") is learning_curves(scratch, "length", "wrap") is None
-    assert len(wait_durations(scratch).axes) == 1  # type: ignore[union-attr]
+    assert len(wait_durations(scratch).axes) == 1
     vanilla = replace(results, runs=results.runs.filter(method="vanilla"))
     assert (
         wait_durations(vanilla) is plane(vanilla, "scratch") is learning_curves(vanilla, "queries", "scratch") is None

@@ -83,7 +83,7 @@ def test_a_wait_around_a_base_sends_its_last_answer_again(space: spaces.Space[An
         asked.append(info["base_queries"])
         assert reward[1] == -(info["base_queries"] or 0.01)
         assert env.observation_space.contains(seen)
-        assert np.allclose(seen["last_action"], spaces.flatten(space, base.answers[sum(asked) - 1]))
+        assert np.allclose(seen["last_action"], spaces.flatten(space, base.answers[sum(asked) - 1]))  # type: ignore[arg-type]
     assert asked == [1, 0, 1, 0, 0]
     expected = [base.answers[i] for i in (0, 0, 0, 0, 1, 1, 1, 1, 1)]
     assert len(inside.sent) == len(expected)
@@ -121,7 +121,7 @@ def test_from_scratch_wrappers_inside_see_the_action_that_is_sent() -> None:
         assert reward[1] == -1.0
     assert heard.heard == [1] * 5 + [2] + [2] * 2 + [3] * 2
     assert seen["last_action"].tolist() == [0.0, 0.0, 1.0]
-    env = gym.make("MountainCar-v0", disable_env_checker=True)
+    env = gym.make("MountainCar-v0", disable_env_checker=True)  # type: ignore[assignment]
     again = WaitingEnv(env, wait="hold", durations=(2,)).with_discount(0.9)
     assert again.decisions.hold and again.decisions.n == 5
 
@@ -179,7 +179,7 @@ def test_side_by_side_equals_single_environments(mode: AutoresetMode, around: bo
             if terminated or truncated:
                 ended += 1
                 env.reset()
-    for env in (*singles, envs):
+    for env in (*singles, envs):  # type: ignore[assignment]
         env.close()
 
 
@@ -216,7 +216,9 @@ def test_a_control_loop_sends_and_sees_the_same() -> None:
 
 def test_a_control_loop_from_scratch_holds_the_last_action() -> None:
     decisions = Decisions(("left", "right", "hold"), 2, (3,), hold=True)
-    answers, seen, sent = iter([3, 1, 3, 0]), [], []
+    seen: list[Any] = []
+    sent: list[Any] = []
+    answers = iter([3, 1, 3, 0])
 
     def policy(observation: Any) -> int:
         seen.append(observation["last_action"].tolist())
@@ -244,7 +246,7 @@ def test_learning_saving_and_exports(tmp_path: Path) -> None:
     for _ in range(10):
         decisions.append(again.policy.predict(seen)[0])
         assert exported.predict(seen)[0] == decisions[-1]
-        flat.append(spaces.flatten(env.observation_space, seen).astype(np.float32))
+        flat.append(spaces.flatten(env.observation_space, seen).astype(np.float32))  # type: ignore[union-attr]
         seen, *_ = env.step(decisions[-1])
     session = pytest.importorskip("onnxruntime").InferenceSession(to_onnx(again, tmp_path / "policy.onnx"))
     assert session.run(None, {"observation": np.stack(flat)})[0].tolist() == decisions

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from letitcook import WaitingEnv, interleave, learn, make, plan, rollout, task_named
 from letitcook.adapters import CallablePolicy
-from letitcook.errors import SettingError
-from letitcook.evaluation.interleaving import Errand, ErrandError, Interleaved, fullest
+from letitcook.errors import ErrandError, SettingError
+from letitcook.evaluation.interleaving import Errand, Interleaved, fullest
 from letitcook.tasks.coffee import NORTH, START, TOGGLE, Fetch, fetches, machine_untouched
 
 DOCS = Path(__file__).parents[1] / "docs" / "interleaving.md"
@@ -123,7 +123,7 @@ def seen(episode: Interleaved) -> list[tuple[str, int, int, int]]:
 
 
 def lived(episode: Any, env: WaitingEnv) -> tuple[Any, ...]:
-    warm = int(env.unwrapped.state[1])
+    warm = int(env.get_wrapper_attr("state")[1])
     return episode.decisions, episode.elapsed, episode.task_return, episode.terminated, episode.truncated, warm
 
 
@@ -225,12 +225,12 @@ def test_where_promises_hold_the_waiting_task_goes_as_if_it_had_waited(data: st.
     episode = interleave(other, tea, tasks, seed, pack=draw(st.booleans()))
     assert lived(episode, other) == lived(plain, one)
     if not (episode.truncated and episode.fills and episode.fills[-1].undisturbed is None):  # cut in the midst of work
-        assert other.unwrapped.state[0] == one.unwrapped.state[0]
+        assert other.get_wrapper_attr("state")[0] == one.get_wrapper_attr("state")[0]
     for fill in episode.fills:
         assert not fill.late and fill.undisturbed is not False
         assert fill.undisturbed is None or (fill.finished and fill.steps == fill.predicted - slack)
         assert fill.time <= fill.begun and fill.begun + fill.steps <= fill.time + fill.wait
-    taken = int(other.unwrapped.state[2:].sum())
+    taken = int(other.get_wrapper_attr("state")[2:].sum())
     assert taken == sum(fill.finished for fill in episode.fills)
 
 
@@ -339,7 +339,7 @@ def test_a_policy_is_followed_until_the_work_is_over() -> None:
             push("stray", 3, undisturbed=same_place),
             "stray disturbed the waiting task: begun at step 1, .*0 0 .* to .3 0",
         ),
-        (Errand("guess", lambda _: [], lambda _: 2.5, lambda _: False, same_place), "guess predicts a duration of 2.5"),
+        (Errand("guess", lambda _: [], lambda _: 2.5, lambda _: False, same_place), "guess predicts a duration of 2.5"),  # type: ignore[arg-type, return-value]
     ],
 )
 def test_who_breaks_his_word_is_named(task: Errand, message: str) -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from letitcook.deep.network import (
 SHAPES = [(4, 256, 256, 13), (2, 32, 5), (8, 24, 40, 16, 3), (30, 20, 20, 4), (5, 3)]
 
 
-def layers(parameters, sizes):
+def layers(parameters: Any, sizes: Any) -> Any:
     """The weights `(in, out)` and biases of each layer."""
     result, at = [], 0
     for n_in, n_out in pairwise(sizes):
@@ -34,7 +35,7 @@ def layers(parameters, sizes):
     return result
 
 
-def naive_forward(parameters, sizes, x):
+def naive_forward(parameters: Any, sizes: Any, x: Any) -> Any:
     activations = [x]
     *hidden, (weights, bias) = layers(parameters, sizes)
     for w, b in hidden:
@@ -42,27 +43,27 @@ def naive_forward(parameters, sizes, x):
     return activations, activations[-1] @ weights + bias
 
 
-def naive_gradient(parameters, sizes, x, taken, target, huber):
+def naive_gradient(parameters: Any, sizes: Any, x: Any, taken: Any, target: Any, huber: Any) -> Any:
     activations, q = naive_forward(parameters, sizes, x)
     rows = np.arange(len(x))
     error = q[rows, taken] - target
     delta = np.zeros_like(q)
     delta[rows, taken] = np.clip(error, -1, 1) / len(x) if huber else 2 * error / len(x)
-    parts = []
+    parts: list[Any] = []
     for i, (w, _) in reversed(list(enumerate(layers(parameters, sizes)))):
         parts = [(delta.T @ activations[i]).ravel(), delta.sum(axis=0), *parts]
         delta = (delta @ w.T) * (activations[i] > 0)
     return np.concatenate(parts)
 
 
-def batch(sizes, rows=64, seed=0):
+def batch(sizes: Any, rows: Any = 64, seed: int = 0) -> Any:
     dice = np.random.default_rng(seed)
     x = dice.normal(size=(rows, sizes[0])).astype(np.float32)
     return x, dice.integers(sizes[-1], size=rows), dice.normal(size=rows).astype(np.float32) * 3
 
 
 @pytest.mark.parametrize("sizes", SHAPES)
-def test_forward_equals_the_twin(sizes):
+def test_forward_equals_the_twin(sizes: Any) -> None:
     x, _, _ = batch(sizes)
     parameters = initial_parameters(sizes, 1, np.random.default_rng(1))[0]
     scratch, q = new_scratch(sizes, 1, 64), np.zeros((64, sizes[-1]), dtype=np.float32)
@@ -76,7 +77,7 @@ def test_forward_equals_the_twin(sizes):
 
 @pytest.mark.parametrize("huber", [False, True])
 @pytest.mark.parametrize("sizes", SHAPES)
-def test_gradient_equals_the_twin(sizes, huber):
+def test_gradient_equals_the_twin(sizes: Any, huber: Any) -> None:
     x, taken, target = batch(sizes)
     parameters = initial_parameters(sizes, 1, np.random.default_rng(1))[0]
     scratch = new_scratch(sizes, 1, 64)
@@ -86,7 +87,7 @@ def test_gradient_equals_the_twin(sizes, huber):
 
 
 @pytest.mark.parametrize("sizes", SHAPES)
-def test_gradient_of_all_outputs_is_the_sum_over_them(sizes):
+def test_gradient_of_all_outputs_is_the_sum_over_them(sizes: Any) -> None:
     x, _, _ = batch(sizes)
     target = np.random.default_rng(4).normal(size=(64, sizes[-1])).astype(np.float32)
     parameters = initial_parameters(sizes, 1, np.random.default_rng(1))[0]
@@ -98,7 +99,7 @@ def test_gradient_of_all_outputs_is_the_sum_over_them(sizes):
     np.testing.assert_allclose(scratch.gradient, expected, rtol=1e-3, atol=1e-5)
 
 
-def test_adam_equals_the_twin():
+def test_adam_equals_the_twin() -> None:
     dice = np.random.default_rng(0)
     p = dice.normal(size=1000).astype(np.float32)
     m, v = np.zeros_like(p), np.zeros_like(p)
@@ -111,7 +112,7 @@ def test_adam_equals_the_twin():
     np.testing.assert_allclose(p, P, rtol=1e-4, atol=1e-5)
 
 
-def test_adam_flushes_tiny_moments():
+def test_adam_flushes_tiny_moments() -> None:
     p, m, v = (np.full(8, value, dtype=np.float32) for value in (1.0, 1e-29, 1e-30))
     for t in range(1, 100):
         adam(p, np.zeros(8, dtype=np.float32), m, v, 1e-3, t)
@@ -120,7 +121,7 @@ def test_adam_flushes_tiny_moments():
     assert np.isfinite(p).all()
 
 
-def test_best_decision_is_the_lexicographic_one():
+def test_best_decision_is_the_lexicographic_one() -> None:
     sizes = (3, 16, 6)
     networks = initial_parameters(sizes, 2, np.random.default_rng(2))
     scratch = new_scratch(sizes, 2, 1)
@@ -129,7 +130,7 @@ def test_best_decision_is_the_lexicographic_one():
         assert best_decision(networks, np.array(sizes), x, 0.1, scratch.row, scratch.q) == lex_argmax(q, 0.1)
 
 
-def test_initial_parameters_are_bounded_by_the_inputs():
+def test_initial_parameters_are_bounded_by_the_inputs() -> None:
     sizes = (4, 100, 2)
     networks = initial_parameters(sizes, 2, np.random.default_rng(0))
     assert networks.shape == (2, parameter_count(sizes))
@@ -138,7 +139,7 @@ def test_initial_parameters_are_bounded_by_the_inputs():
     assert (networks[0] != networks[1]).any()
 
 
-def test_products_equal_numpys():
+def test_products_equal_numpys() -> None:
     dice = np.random.default_rng(0)
     a, b, c = (dice.normal(size=s).astype(np.float32) for s in ((7, 20), (20, 9), (7, 9)))
     out = np.zeros((7, 9), dtype=np.float32)
@@ -152,7 +153,7 @@ def test_products_equal_numpys():
         np.testing.assert_allclose(out, a.T @ c, rtol=1e-5, atol=1e-5)
 
 
-def test_the_stand_in_for_a_missing_blas_does_the_same():
+def test_the_stand_in_for_a_missing_blas_does_the_same() -> None:
     floats, long, integer = ctypes.POINTER(ctypes.c_float), ctypes.c_int64, ctypes.c_int32
     sgemm = ctypes.CFUNCTYPE(
         None, *[integer] * 3, *[long] * 3, ctypes.c_float, floats, long, floats, long, ctypes.c_float, floats, long
@@ -169,7 +170,7 @@ def test_the_stand_in_for_a_missing_blas_does_the_same():
         np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_one_thread_is_given_back():
+def test_one_thread_is_given_back() -> None:
     if blas._get_threads is None:
         pytest.skip("this BLAS does not say how many threads it uses")
     before = blas._get_threads()

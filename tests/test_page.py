@@ -198,7 +198,7 @@ def test_whatever_data_hold_is_text(results: Results) -> None:
 
 def longest_episodes() -> Iterator[NamedTrace]:
     for task in task_names():
-        episode = trace(task, "scratch", CallablePolicy(lambda observation, task=task: task_named(task).wait))
+        episode = trace(task, "scratch", CallablePolicy(lambda observation, task=task: task_named(task).wait))  # type: ignore[misc]
         yield from (NamedTrace(name, "a run", episode) for name in TITLES)
 
 

@@ -1,5 +1,7 @@
 """Pong's rules, and what is known to be best in them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -9,19 +11,20 @@ from letitcook.tasks import pong
 from letitcook.tasks.pong import AGENT, DOWN, HIT, LAST_ACTION, OPPONENT, TASK, UP, VX, WAIT, PongEnv, X, Y
 
 
-def start():
+def start() -> Any:
     state = np.zeros(pong.SIZE)
     pong.reset(state, seeded(0))
     return state
 
 
 @pytest.fixture(scope="module")
-def game():
+def game() -> Any:
     """The game without sticky actions, enumerated: `layers[t]` maps each state after `t` steps to its number there,
     `after[t][number, action]` is its successor's number in layer t+1, -1 where the point was won."""
     layers, after = [{tuple(start()): 0}], []
     for _ in range(94):
-        following, table = {}, np.empty((len(layers[-1]), 4), dtype=np.int64)
+        following: dict[Any, Any] = {}
+        table = np.empty((len(layers[-1]), 4), dtype=np.int64)
         for key, number in layers[-1].items():
             for action in (UP, DOWN, WAIT, HIT):
                 state = np.array(key)
@@ -33,13 +36,13 @@ def game():
     return layers, after
 
 
-def test_the_fastest_win_takes_94_steps(game):
+def test_the_fastest_win_takes_94_steps(game: Any) -> None:
     _, after = game
     assert all((table >= 0).all() for table in after[:93])
     assert (after[93] < 0).any()
 
 
-def test_only_a_hit_from_the_corner_at_step_56_or_57_wins_at_once(game):
+def test_only_a_hit_from_the_corner_at_step_56_or_57_wins_at_once(game: Any) -> None:
     layers, after = game
     wins_at_94 = (after[93] < 0).any(axis=1)
     winning, returned = set(), set()
@@ -56,7 +59,7 @@ def test_only_a_hit_from_the_corner_at_step_56_or_57_wins_at_once(game):
     assert len(returned) > 2
 
 
-def test_fewest_queries_of_the_fastest_win_is_18_without_sticky_actions(game):
+def test_fewest_queries_of_the_fastest_win_is_18_without_sticky_actions(game: Any) -> None:
     layers, after = game
     # fewest[t][state]: queries from there to the win at step 94; inf where it is out of reach. Waits double: 2 is 1
     # after 1, 4 is 2 after 2, ..., so `waited[i][t]` is where a wait of 2**i from layer t ends.
@@ -82,20 +85,20 @@ def test_fewest_queries_of_the_fastest_win_is_18_without_sticky_actions(game):
     assert fewest[0][0] == 18
 
 
-def wins_by_waiting(after, t):
+def wins_by_waiting(after: Any, t: Any) -> Any:
     now = np.arange(len(after[t]))
     for later in range(t, 94):
         now = np.where(now >= 0, after[later][np.maximum(now, 0), WAIT], -1)
     return now < 0
 
 
-def test_thirteen_ups_a_wait_and_a_hit_win():
+def test_thirteen_ups_a_wait_and_a_hit_win() -> None:
     state = start()
     plan = [UP] * 13 + [WAIT] * 42 + [HIT] + [WAIT] * 38
     assert [pong.move(state, action) for action in plan] == [False] * 93 + [True]
 
 
-def test_sticky_actions_repeat_a_quarter_of_the_time():
+def test_sticky_actions_repeat_a_quarter_of_the_time() -> None:
     rng, repeated = seeded(3), 0
     for _ in range(4000):
         state = start()
@@ -105,7 +108,7 @@ def test_sticky_actions_repeat_a_quarter_of_the_time():
     assert abs(repeated / 4000 - 0.25) < 0.03
 
 
-def test_opponent_never_rests():
+def test_opponent_never_rests() -> None:
     state = start()
     for _ in range(30):
         before = state[OPPONENT]
@@ -113,18 +116,19 @@ def test_opponent_never_rests():
         assert abs(state[OPPONENT] - before) == 1.0
 
 
-def test_a_lost_point_is_served_again_and_paddles_stay():
+def test_a_lost_point_is_served_again_and_paddles_stay() -> None:
     state = start()
     for _ in range(57):
         pong.move(state, UP)
     assert (state[AGENT], state[Y], state[X], state[VX]) == (2.0, 15.0, 20.0, 1.0)
 
 
-def test_env_keeps_gymnasiums_contract():
+def test_env_keeps_gymnasiums_contract() -> None:
     env = PongEnv(render_mode="rgb_array")
     check_env(env, skip_render_check=True)
     env.reset(seed=0)
-    assert env.render().shape == (360, 504, 3)
+    picture = env.render()
+    assert picture is not None and picture.shape == (360, 504, 3)
     dice = np.random.default_rng(0)
     for _ in range(5000):
         seen, reward, terminated, _, _ = env.step(dice.integers(4))
@@ -134,6 +138,6 @@ def test_env_keeps_gymnasiums_contract():
             env.reset()
 
 
-def test_task_is_the_papers():
+def test_task_is_the_papers() -> None:
     assert TASK.durations == (2, 4, 8, 16, 32, 64, 128)
     assert (TASK.horizon, TASK.decisions.n, TASK.decisions.label(WAIT)) == (1000, 11, "wait")

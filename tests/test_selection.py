@@ -1,5 +1,7 @@
 """Choosing among policies by playing them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -25,10 +27,10 @@ LOOKS = (50, 50, 100, 200)
 class Bandit:
     """Policies are `(loss, spread, queries)`; episodes differ by seed, in common to all policies."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.played = 0
 
-    def play(self, policy, look, episodes):
+    def play(self, policy: Any, look: Any, episodes: Any) -> Any:
         loss, spread, queries = policy
         self.played += episodes
         common = np.random.default_rng([7, look]).normal(200.0, 30.0, episodes)
@@ -38,12 +40,12 @@ class Bandit:
         out[:, 2] = queries
         return out
 
-    def candidate(self, loss, queries, spread=1.0, step=10):
+    def candidate(self, loss: Any, queries: Any, spread: Any = 1.0, step: Any = 10) -> Any:
         policy = (loss, spread, queries)
         return Candidate(step, 0.0, policy, self.play(policy, 99, 20))
 
 
-def test_the_fewest_queries_without_a_measurable_loss_win():
+def test_the_fewest_queries_without_a_measurable_loss_win() -> None:
     bandit = Bandit()
     candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (0.0, 40), (3.0, 20), (60.0, 5))]
     choice = choose(candidates, bandit.play, LOOKS)
@@ -51,14 +53,14 @@ def test_the_fewest_queries_without_a_measurable_loss_win():
     assert choice.tested <= 2
 
 
-def test_a_tolerance_lets_a_worse_one_pass_and_no_more_than_that():
+def test_a_tolerance_lets_a_worse_one_pass_and_no_more_than_that() -> None:
     bandit = Bandit()
     candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (3.0, 20), (60.0, 5))]
     assert choose(candidates, bandit.play, LOOKS, tolerance=Tolerance(4.0)).candidate.queries == 20
     assert choose(candidates, bandit.play, LOOKS, tolerance=Tolerance(share=0.5)).candidate.queries == 5
 
 
-def test_a_loss_that_fresh_episodes_cannot_show_is_accepted():
+def test_a_loss_that_fresh_episodes_cannot_show_is_accepted() -> None:
     """Returns spread by 30: the mean of 400 episodes is known to ±2.9, that of 100,000 to ±0.2."""
     bandit = Bandit()
     candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (2.0, 20), (8.0, 5))]
@@ -67,20 +69,20 @@ def test_a_loss_that_fresh_episodes_cannot_show_is_accepted():
     assert choose(candidates, bandit.play, LOOKS).candidate.queries == 90
 
 
-def test_the_reference_is_the_choice_if_nothing_passes():
+def test_the_reference_is_the_choice_if_nothing_passes() -> None:
     bandit = Bandit()
     candidates = [bandit.candidate(0.0, 90), bandit.candidate(20.0, 20), bandit.candidate(30.0, 10)]
     choice = choose(candidates, bandit.play, LOOKS)
     assert choice.candidate is choice.reference is candidates[0]
 
 
-def test_more_queries_than_the_reference_are_never_chosen():
+def test_more_queries_than_the_reference_are_never_chosen() -> None:
     bandit = Bandit()
     candidates = [bandit.candidate(0.5, 90), bandit.candidate(0.0, 10)]
     assert choose(candidates, bandit.play, LOOKS).candidate.queries == 10
 
 
-def test_a_policy_that_loses_nothing_is_seldom_ruled_out_and_a_lucky_one_is_found_out():
+def test_a_policy_that_loses_nothing_is_seldom_ruled_out_and_a_lucky_one_is_found_out() -> None:
     kept = found = 0
     for seed in range(40):
         dice = np.random.default_rng(seed)
@@ -94,12 +96,12 @@ def test_a_policy_that_loses_nothing_is_seldom_ruled_out_and_a_lucky_one_is_foun
 
 
 @pytest.mark.parametrize(("shift", "tolerance", "is_worse"), [(0.0, 0.0, False), (-1.0, 0.0, True), (-1.0, 1.0, False)])
-def test_equal_differences_need_no_test(shift, tolerance, is_worse):
+def test_equal_differences_need_no_test(shift: Any, tolerance: Any, is_worse: Any) -> None:
     b = np.array([3.0, 5.0, 9.0])
     assert worse(b + shift, b, tolerance, 0.01) is is_worse
 
 
-def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept():
+def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept() -> None:
     bandit = Bandit()
     hopeless = [bandit.candidate(100.0, q, spread=0.0) for q in range(1, 10)]
     good = [bandit.candidate(0.0, q, spread=0.0) for q in range(30, 60)]
@@ -112,19 +114,19 @@ def test_hopeless_candidates_are_dropped_and_those_that_may_be_chosen_are_kept()
 
 
 @pytest.mark.parametrize("text", ["-1", "-1%", "nan", "inf", "many", "", "%"])
-def test_tolerances_that_make_no_sense_are_refused(text):
+def test_tolerances_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(SettingError, match="tolerance"):
         Tolerance.read(text)
 
 
-def scripted(task_return, queries, step=1):
+def scripted(task_return: Any, queries: Any, step: Any = 1) -> Any:
     return Candidate(step, 0.0, (task_return, queries), np.array([[task_return, 0.0, queries]] * 5))
 
 
-def test_most_trade_offs_are_met_where_a_loss_begins():
+def test_most_trade_offs_are_met_where_a_loss_begins() -> None:
     asked = []
 
-    def meet(z):
+    def meet(z: Any) -> Any:
         asked.append(z)
         return scripted(100.0 if z < 0.6 else 90.0, 50.0 - z)
 
@@ -138,7 +140,7 @@ def test_most_trade_offs_are_met_where_a_loss_begins():
     assert len(asked) == 7
 
 
-def test_of_many_equals_some_with_few_and_some_with_many_queries_become_the_reference():
+def test_of_many_equals_some_with_few_and_some_with_many_queries_become_the_reference() -> None:
     equal = [scripted(200.0, q) for q in range(40)]
     chosen = [c.queries for c in leading([*equal, scripted(199.0, 0.0)])]
     assert len(chosen) == SETTLED[0]
@@ -147,17 +149,17 @@ def test_of_many_equals_some_with_few_and_some_with_many_queries_become_the_refe
     assert [c.queries for c in leading([scripted(199.0, 3.0), scripted(200.0, 7.0)], price=1.0)] == [3, 7]
 
 
-def test_a_single_objective_takes_the_best_mean():
+def test_a_single_objective_takes_the_best_mean() -> None:
     bandit = Bandit()
     candidates = [bandit.candidate(loss, q) for loss, q in ((0.0, 90), (0.5, 10), (3.0, 5))]
     assert choose_best(candidates, bandit.play, LOOKS, price=0.0).candidate.queries == 90
     assert choose_best(candidates, bandit.play, LOOKS, price=0.1).candidate.queries == 10
 
 
-def test_the_base_itself_is_a_reference_even_if_others_looked_as_good():
+def test_the_base_itself_is_a_reference_even_if_others_looked_as_good() -> None:
     """Twenty candidates lose in one episode of two hundred, which few episodes do not show; the base never loses."""
 
-    def play(policy, look, episodes):
+    def play(policy: Any, look: Any, episodes: Any) -> Any:
         out = np.zeros((episodes, 4))
         out[:, 0] = 200.0
         if policy != "base" and look >= 2:

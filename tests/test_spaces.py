@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ SPACES = [
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
-def test_a_space_survives_json(space: spaces.Space) -> None:
+def test_a_space_survives_json(space: spaces.Space[Any]) -> None:
     again = space_of(json.loads(json.dumps(space_data(space), allow_nan=False)))
     assert again == space
     assert spaces.flatdim(again) == spaces.flatdim(space)

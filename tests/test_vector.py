@@ -185,7 +185,7 @@ def test_counts_of_primitive_steps_are_the_environments_own(mode: AutoresetMode)
 
 def test_a_new_episode_takes_a_vector_step_of_its_own_with_next_step_autoreset() -> None:
     lengths = (3, 9)
-    envs = Logged(SyncVectorEnv([lambda n=n: gym.make("CartPole-v1", max_episode_steps=n) for n in lengths]))
+    envs = Logged(SyncVectorEnv([lambda n=n: gym.make("CartPole-v1", max_episode_steps=n) for n in lengths]))  # type: ignore[misc]
     env = waiting(envs)
     env.reset(seed=0)
     assert [(f.index, f.elapsed) for f in env.step([2, 2])] == [(0, 2), (1, 2)]

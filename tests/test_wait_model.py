@@ -1,6 +1,7 @@
 """The model of the passive world: what it learns, when it is trusted, and the waits that are imagined with it."""
 
 from dataclasses import replace
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -31,6 +32,7 @@ from letitcook.deep.wait_model import (
 )
 from letitcook.errors import NotFiniteError
 from letitcook.tasks import cartpole, pong
+from letitcook.tasks.task import Task
 from letitcook.wrappers.waiting import WaitingEnv
 from naive import network_values
 from transitions import remember
@@ -40,14 +42,14 @@ SMALL = replace(BEST, hidden=(16, 16), batch_size=16, buffer_size=5_000, learnin
 WAITS, DURATIONS, GAMMA = np.array([1, 2, 3]), np.array([1, 1, 3, 6]), 0.9
 
 
-def falls(x, dice=None):
+def falls(x: Any, dice: Any = None) -> Any:
     """A ball: height and speed; it ends on the ground, and each step is paid with its height."""
     noise = 0.0 if dice is None else dice.normal(0.0, 0.05)
     after = np.array([x[0] + x[1], x[1] - 0.02 + noise], dtype=np.float32)
     return after, float(x[0]), bool(after[0] < 0.0)
 
 
-def lived(steps, dice, noisy):
+def lived(steps: int, dice: Any, noisy: Any) -> Any:
     """Live passive steps of the ball."""
     x = np.array([1.0, 0.0], dtype=np.float32)
     for _ in range(steps):
@@ -58,7 +60,7 @@ def lived(steps, dice, noisy):
             x = np.array([dice.uniform(0.2, 1.0), dice.uniform(-0.2, 0.1)], dtype=np.float32)
 
 
-def trained(noisy, rounds=3_000):
+def trained(noisy: Any, rounds: Any = 3_000) -> Any:
     ring, wait_model = new_replay(4_000, 2), new_wait_model(2, 0)
     workspace, rng, inputs = new_wait_model_workspace(wait_model, 64), seeded(0), plain_inputs(2)
     inputs.mean[:], inputs.scale[:] = (0.5, 0.0), (4.0, 8.0)
@@ -69,7 +71,7 @@ def trained(noisy, rounds=3_000):
     return wait_model, inputs, workspace
 
 
-def test_a_predictable_world_is_known_and_a_random_one_is_not():
+def test_a_predictable_world_is_known_and_a_random_one_is_not() -> None:
     known, _, _ = trained(noisy=False)
     assert is_trusted(known)
     guessed, _, _ = trained(noisy=True)
@@ -77,7 +79,7 @@ def test_a_predictable_world_is_known_and_a_random_one_is_not():
     assert not is_trusted(guessed)
 
 
-def test_nothing_is_trusted_before_it_was_tried():
+def test_nothing_is_trusted_before_it_was_tried() -> None:
     wait_model = new_wait_model(2, 0)
     wait_model.counters[TRIED] = TRIALS - 1
     assert not is_trusted(wait_model)
@@ -90,7 +92,7 @@ def test_nothing_is_trusted_before_it_was_tried():
 @pytest.mark.parametrize(
     ("tried", "error", "updates"), [(PATIENCE - 1, 1.0, 7), (PATIENCE, 1.0, 1), (PATIENCE, 0.0, 7)]
 )
-def test_a_model_that_is_wrong_for_long_costs_little(tried, error, updates):
+def test_a_model_that_is_wrong_for_long_costs_little(tried: Any, error: Any, updates: Any) -> None:
     wait_model, ring = new_wait_model(2, 0), new_replay(100, 2)
     workspace, inputs = new_wait_model_workspace(wait_model, 8), plain_inputs(2)
     for x, after, reward, ended in lived(100, np.random.default_rng(0), False):
@@ -100,7 +102,9 @@ def test_a_model_that_is_wrong_for_long_costs_little(tried, error, updates):
     assert wait_model.counters[UPDATES] == updates
 
 
-def model_rollouts(wait_model, inputs, workspace, starts, first=0, typical=0.5):
+def model_rollouts(
+    wait_model: Any, inputs: Any, workspace: Any, starts: Any, first: Any = 0, typical: Any = 0.5
+) -> Any:
     learner = new_learner(
         2, Decisions(("a", "wait"), 1, (3, 6)), LEXICOGRAPHIC.weights, replace(SMALL, fourier_features=0), 0
     )
@@ -111,7 +115,7 @@ def model_rollouts(wait_model, inputs, workspace, starts, first=0, typical=0.5):
     return batch
 
 
-def test_what_is_imagined_is_what_would_have_been_lived():
+def test_what_is_imagined_is_what_would_have_been_lived() -> None:
     wait_model, inputs, workspace = trained(noisy=False, rounds=6_000)
     dice = np.random.default_rng(5)
     starts = np.stack([dice.uniform(0.2, 1.0, 60), dice.uniform(-0.2, 0.1, 60)], axis=1).astype(np.float32)
@@ -135,7 +139,7 @@ def test_what_is_imagined_is_what_would_have_been_lived():
     assert 3 < endings < 50
 
 
-def test_imagined_waits_equal_the_slow_twin_also_as_they_run_out():
+def test_imagined_waits_equal_the_slow_twin_also_as_they_run_out() -> None:
     """Any network will do: the model applied step by step to one row at a time."""
     inputs, wait_model = plain_inputs(2), new_wait_model(2, 0)
     inputs.mean[:], inputs.scale[:] = (0.2, -0.1), (2.0, 0.5)
@@ -164,7 +168,7 @@ def test_imagined_waits_equal_the_slow_twin_also_as_they_run_out():
 
 
 @pytest.mark.parametrize(("task", "known"), [(cartpole.TASK, True), (pong.TASK, False)])
-def test_the_tasks_are_told_apart(task, known):
+def test_the_tasks_are_told_apart(task: Task, known: bool) -> None:
     """While waiting, a pole falls by its laws; Pong's sticky actions may still move the paddle."""
     learner = LDQN(task, task.decisions, LEXICOGRAPHIC, replace(SMALL, batch_size=64), seed=0)
     learner.advance(8_000)
@@ -172,7 +176,7 @@ def test_the_tasks_are_told_apart(task, known):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_batches_are_imagined_only_where_the_world_is_known_and_else_look_ahead_as_lived(known):
+def test_batches_are_imagined_only_where_the_world_is_known_and_else_look_ahead_as_lived(known: bool) -> None:
     decisions = Decisions(("a", "wait"), 1, (3, 6))
     learner = new_learner(2, decisions, LEXICOGRAPHIC.weights, replace(SMALL, model_rollouts=0.5), 0)
     x = np.zeros(2, dtype=np.float32)
@@ -187,8 +191,8 @@ def test_batches_are_imagined_only_where_the_world_is_known_and_else_look_ahead_
     assert (z == np.float32(0.25)).all() != known
 
 
-def test_the_steps_inside_a_wait_are_seen_in_the_python_loop():
-    def advanced(intermediate):
+def test_the_steps_inside_a_wait_are_seen_in_the_python_loop() -> None:
+    def advanced(intermediate: Any) -> Any:
         env = gym.make("CartPole-v1", max_episode_steps=200)
         env = WaitingEnv(env, wait=0, durations=(2, 4), gamma=SMALL.gamma, intermediate=intermediate)
         learner = LDQN(env, env.decisions, LEXICOGRAPHIC, SMALL, 0)
@@ -210,18 +214,18 @@ class Blind(gym.Env):
     observation_space = gym.spaces.Box(-1, 1, (1,))
     action_space = gym.spaces.Discrete(2)
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self.t = 0
         return np.zeros(1, dtype=np.float32), {}
 
-    def step(self, action):
+    def step(self, action: Any) -> Any:
         self.t += 1
         seen = np.nan if self.t == 3 else 0.0
         return np.full(1, seen, dtype=np.float32), 0.0, False, self.t == 4, {}
 
 
-def test_what_is_not_finite_inside_a_wait_is_said():
+def test_what_is_not_finite_inside_a_wait_is_said() -> None:
     env = WaitingEnv(Blind(), wait=1, durations=(4,), gamma=SMALL.gamma, intermediate=True)
     learner = LDQN(env, env.decisions, LEXICOGRAPHIC, SMALL, 0)
     with pytest.raises(NotFiniteError, match="nan"):
@@ -229,7 +233,7 @@ def test_what_is_not_finite_inside_a_wait_is_said():
     assert np.isfinite(learner._learner.wait_steps.next_observation).all()
 
 
-def test_a_wait_that_is_cut_does_not_end_anything():
+def test_a_wait_that_is_cut_does_not_end_anything() -> None:
     learner = new_learner(2, Decisions(("a", "wait"), 1, (3,)), LEXICOGRAPHIC.weights, SMALL, 0)
     path, rewards = np.arange(8, dtype=np.float32).reshape(4, 2), np.array([1.0, 2.0, 3.0])
     record_wait_steps(learner, path, rewards, 3, False)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_there_is_a_moment_for_every_state() -> None:
 def read_gif(path: Path) -> tuple[list[Any], list[int]]:
     with Image.open(path) as image:
         frames, delays = [], []
-        for n in range(image.n_frames):
+        for n in range(image.n_frames):  # type: ignore[attr-defined]
             image.seek(n)
             delays.append(image.info["duration"])
             frames.append(np.asarray(image.convert("RGB")).astype(int))
@@ -115,7 +116,7 @@ def test_frames_per_second_that_cannot_be(fps: float) -> None:
 
 
 def test_where_there_is_no_terminal_the_frames_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch.clock, "sleep", lambda seconds: pytest.fail("it waited"))
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
     file = io.StringIO()
     assert watch_terminal(cook_episode(), Console(file=file, width=80), fps=5)
     printed = file.getvalue()
@@ -134,7 +135,7 @@ def test_a_terminal_is_animated_and_left_clean(monkeypatch: pytest.MonkeyPatch, 
         if len(slept) == stop_after:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watch.clock, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.setenv("TERM", "xterm-256color")
     file = io.StringIO()
     console = Console(file=file, width=80, height=30, force_terminal=True)
@@ -151,7 +152,7 @@ def test_a_terminal_without_unicode() -> None:
     file = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
     for task in ("cook", "coffee", "pong", "cartpole", "mountain-car"):
         wait = task_named(task).decisions.n - 1
-        episode = cut(trace(task, "scratch", CallablePolicy(lambda observation, wait=wait: wait)), 3)
+        episode = cut(trace(task, "scratch", CallablePolicy(lambda observation, wait=wait: wait)), 3)  # type: ignore[misc]
         watch_terminal(episode, Console(file=file, width=80), fps=5)
     file.flush()
     assert raw.getvalue().count(b"step 3 . query 1 . time is up\nw--") == 5

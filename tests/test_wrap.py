@@ -212,7 +212,7 @@ def test_the_bases_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     env = wrap(gym.make("MountainCar-v0"), slow, wait=1, durations=(2,)).env
     env.reset(seed=0)
-    told = [(env.step(u)[4]["base_queries"], env.base_seconds) for u in (0, 1, 0)]
+    told = [(env.step(u)[4]["base_queries"], env.base_seconds) for u in (0, 1, 0)]  # type: ignore[attr-defined]
     assert told == [(1, 0.25), (0, 0.25), (1, 0.5)]
 
 

@@ -14,7 +14,10 @@ def random_tables(seed: int, states: int, actions: int, branching: int = 1, star
     Rewards are -1, -2 or -3; with `branching` above 1 the other actions have that many outcomes.
     """
     rng = np.random.default_rng(seed)
-    offsets, probability, target, reward = [0], [], [], []
+    probability: list[float] = []
+    target: list[int] = []
+    reward: list[float] = []
+    offsets = [0]
     for s in range(states):
         for a in range(actions):
             n = 1 if a == 0 else branching

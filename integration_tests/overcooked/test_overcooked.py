@@ -1,5 +1,7 @@
 """Our kitchen against the published overcooked-ai package, in every reachable state and for every action."""
 
+from typing import Any
+
 import pytest
 
 from letitcook.tasks.cook import CookEnv
@@ -13,7 +15,7 @@ KITCHENS = {
 }
 
 
-def reachable(kitchen) -> set[State]:
+def reachable(kitchen: Any) -> set[State]:
     """All states that are not terminal, by the kitchen's own dynamics."""
     states = [state for _, state in kitchen.initial_states()]
     seen = set(states)
@@ -27,30 +29,30 @@ def reachable(kitchen) -> set[State]:
 
 
 @pytest.mark.parametrize("name", KITCHENS)
-def test_every_state_and_action_is_the_same(name):
+def test_every_state_and_action_is_the_same(name: str) -> None:
     kwargs, expected_pairs = KITCHENS[name]
-    ours, theirs = CookEnv(**kwargs), OvercookedKitchen(**kwargs)
+    ours, theirs = CookEnv(**kwargs), OvercookedKitchen(**kwargs)  # type: ignore[arg-type]
     pairs = [(state, action) for state in reachable(ours) for action in range(len(ACTIONS))]
     assert len(pairs) == expected_pairs
     mismatches = [pair for pair in pairs if ours.outcomes(*pair) != theirs.outcomes(*pair)]
     assert mismatches == []
 
 
-def test_overcooked_reaches_the_same_states():
+def test_overcooked_reaches_the_same_states() -> None:
     assert reachable(OvercookedKitchen()) == reachable(CookEnv())
 
 
-def test_the_starts_are_the_same():
+def test_the_starts_are_the_same() -> None:
     assert OvercookedKitchen().initial_states() == CookEnv().initial_states() == ((1.0, START),)
 
 
-def test_two_kitchens_of_different_cook_times_live_side_by_side():
+def test_two_kitchens_of_different_cook_times_live_side_by_side() -> None:
     quick, slow = OvercookedKitchen(cook_time=2), OvercookedKitchen(cook_time=5)
     state = State(2, 1, 1, held=1, onions=2, left=0, delivered=0)
     assert [kitchen.outcomes(state, INTERACT)[0][1].left for kitchen in (quick, slow, quick)] == [1, 4, 1]
 
 
-def test_counters_are_all_that_is_set_aside(monkeypatch):
+def test_counters_are_all_that_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """With overcooked-ai's own interactions every pair is the same but putting something on a counter."""
     ours, theirs = CookEnv(), OvercookedKitchen()
     monkeypatch.delattr(type(theirs._gridworld), "resolve_interacts")

@@ -1,5 +1,7 @@
 """Our intervals are rliable's."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from rliable import library
@@ -9,7 +11,7 @@ from letitcook.report.statistics import bootstrap_interval, estimate
 RESAMPLES = 50_000
 
 
-def theirs(values):
+def theirs(values: Any) -> Any:
     np.random.seed(1)  # noqa: NPY002 - rliable draws from NumPy's global generator
     scores = {"ours": np.asarray(values, dtype=np.float64)[:, None]}  # runs x tasks
     points, intervals = library.get_interval_estimates(scores, lambda x: np.array([x.mean()]), reps=RESAMPLES)
@@ -18,7 +20,7 @@ def theirs(values):
 
 @pytest.mark.parametrize("n", [3, 5, 10, 30])
 @pytest.mark.parametrize("draw", ["normal", "lognormal"])
-def test_intervals_agree_within_the_noise_of_resampling(n, draw):
+def test_intervals_agree_within_the_noise_of_resampling(n: int, draw: Any) -> None:
     values = getattr(np.random.default_rng(n), draw)(3.0, 0.8, n)
     ours, (mean, low, high) = estimate(values, resamples=RESAMPLES), theirs(values)
     error = values.std() / np.sqrt(n)
@@ -28,14 +30,14 @@ def test_intervals_agree_within_the_noise_of_resampling(n, draw):
     assert ours.high == pytest.approx(high, abs=0.06 * error)
 
 
-def test_intervals_of_seeds_that_succeed_or_fail_are_equal():
+def test_intervals_of_seeds_that_succeed_or_fail_are_equal() -> None:
     values = [37.0] * 6 + [200.0] * 4
     ours, (mean, low, high) = estimate(values), theirs(values)
     assert (ours.mean, ours.low, ours.high) == pytest.approx((mean, low, high))
     assert (ours.low, ours.high) == pytest.approx((53.3, 151.1))
 
 
-def test_every_column_has_the_interval_that_it_has_alone():
+def test_every_column_has_the_interval_that_it_has_alone() -> None:
     values = np.random.default_rng(0).normal(100.0, [1.0, 5.0, 20.0], (10, 3))
     both = bootstrap_interval(values, resamples=RESAMPLES)
     for column in range(3):

@@ -75,7 +75,8 @@ def test_a_sweep_killed_at_random_moments_ends_with_the_same_tables(tmp_path: Pa
     suite.write_text(SUITE)
     subprocess.run(command(suite, whole), check=True, capture_output=True)
     chance = random.Random(0)
-    kills, kept = 0, {}
+    kept: dict[str, int] = {}
+    kills = 0
     while True:
         with (tmp_path / "log.txt").open("w") as log:
             process = subprocess.Popen(command(suite, killed), stdout=log, stderr=log)

@@ -72,7 +72,7 @@ def made(name: str, **kwargs: Any) -> Any:
     cls, observations, actions, policy_kwargs = MODELS[name]
     more = {"learning_starts": 50, "buffer_size": 1000} if cls in (DQN, QRDQN, SAC, TQC, TD3, DDPG) else {}
     world = gym.wrappers.TimeLimit(World(observations, actions), 20)
-    settings = {"net_arch": [8, 8], **policy_kwargs}
+    settings = {"net_arch": [8, 8], **policy_kwargs}  # type: ignore[dict-item]
     model = cls("MlpPolicy", world, seed=0, device="cpu", policy_kwargs=settings, **more, **kwargs)
     shake(model)
     return model
@@ -287,7 +287,7 @@ class OwnActivation(torch.nn.Module):
         return x.abs()
 
 
-class OwnPolicy(DQN.policy_aliases["MlpPolicy"]):  # type: ignore[misc, name-defined]
+class OwnPolicy(DQN.policy_aliases["MlpPolicy"]):
     pass
 
 

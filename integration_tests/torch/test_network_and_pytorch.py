@@ -1,5 +1,7 @@
 """The network kernels against PyTorch."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from test_network import batch, layers
 
 
 @pytest.mark.parametrize("loss", ["mse", "huber"])
-def test_a_hundred_updates_equal_pytorchs(loss):
+def test_a_hundred_updates_equal_pytorchs(loss: Any) -> None:
     sizes, rows = (4, 256, 256, 13), 64
     parameters = initial_parameters(sizes, 1, np.random.default_rng(1))[0]
     modules = []

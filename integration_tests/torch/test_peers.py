@@ -1,5 +1,7 @@
 """Libraries of the field work on waiting environments."""
 
+from typing import Any
+
 import gymnasium as gym
 import mo_gymnasium
 import numpy as np
@@ -19,20 +21,20 @@ from test_added_wait import no_force
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 
-def mountain_car():
+def mountain_car() -> Any:
     return WaitingEnv(gym.make("MountainCar-v0"), wait=1, durations=(2, 4, 8))
 
 
-def cartpole():
+def cartpole() -> Any:
     env = AddedWait(gym.make("CartPole-v1"), no_force)
     return WaitingEnv(env, env.wait, durations=(2, 4))
 
 
-def frozen_lake():
+def frozen_lake() -> Any:
     return WaitingEnv(gym.make("FrozenLake-v1", is_slippery=False), wait=0, durations=(2,))
 
 
-def around_a_policy():
+def around_a_policy() -> Any:
     return wrap(gym.make("Pendulum-v1"), lambda o: [-o[1]], wait=0.0, durations=(2, 4))
 
 
@@ -40,23 +42,23 @@ USERS = {make_env.__name__: make_env for make_env in (mountain_car, cartpole, fr
 
 
 @pytest.mark.parametrize("task", ["cook", "coffee", "pong", "cartpole", "mountain-car"])
-def test_stable_baselines_checker(task):
+def test_stable_baselines_checker(task: str) -> None:
     check_env(ScalarisedEnv(make(task), lam=0.1), warn=False)
 
 
 @pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*A Box observation space m..imum value is -?infinity:UserWarning")
 @pytest.mark.parametrize("name", USERS)
-def test_checkers_on_environments_of_users(name):
+def test_checkers_on_environments_of_users(name: str) -> None:
     check_env(ScalarisedEnv(USERS[name](), lam=0.1), warn=False)
     gymnasium_check_env(ScalarisedEnv(USERS[name](), lam=0.1), skip_render_check=True)
     # MO-Gymnasium has no checker of its own, and Gymnasium's wants one number: this is how it sees the vector view.
-    first = gym.wrappers.TransformReward(USERS[name](), lambda reward: float(reward[0]))
+    first = gym.wrappers.TransformReward(USERS[name](), lambda reward: float(reward[0]))  # type: ignore[index]
     gymnasium_check_env(first, skip_render_check=True)
 
 
 @pytest.mark.parametrize("name", USERS)
-def test_vector_rewards_are_in_their_space(name):
+def test_vector_rewards_are_in_their_space(name: str) -> None:
     env = USERS[name]()
     env.reset(seed=0)
     env.action_space.seed(0)
@@ -67,7 +69,7 @@ def test_vector_rewards_are_in_their_space(name):
             env.reset()
 
 
-def test_stable_baselines_trains_on_the_scalarised_view_and_its_policy_waits():
+def test_stable_baselines_trains_on_the_scalarised_view_and_its_policy_waits() -> None:
     env = make("cartpole")
     model = DQN("MlpPolicy", ScalarisedEnv(env, lam=0.5), learning_starts=50, seed=0, device="cpu")
     model.learn(300)
@@ -79,7 +81,7 @@ def test_stable_baselines_trains_on_the_scalarised_view_and_its_policy_waits():
 @pytest.mark.parametrize(
     ("algorithm", "settings"), [(DQN, {"learning_starts": 50}), (PPO, {"n_steps": 64, "batch_size": 32, "n_epochs": 2})]
 )
-def test_stable_baselines_trains_on_environments_of_users(name, algorithm, settings):
+def test_stable_baselines_trains_on_environments_of_users(name: str, algorithm: Any, settings: Any) -> None:
     env = USERS[name]()
     model = algorithm("MlpPolicy", ScalarisedEnv(env, lam=0.5), seed=0, device="cpu", **settings)
     before = {key: value.clone() for key, value in model.policy.state_dict().items()}
@@ -91,14 +93,14 @@ def test_stable_baselines_trains_on_environments_of_users(name, algorithm, setti
     assert result.queries <= result.length <= (200 if name == "mountain_car" else 500)
 
 
-def test_a_model_of_stable_baselines_is_asked_by_several_environments_at_once():
+def test_a_model_of_stable_baselines_is_asked_by_several_environments_at_once() -> None:
     model = PPO("MlpPolicy", gym.make("CartPole-v1"), seed=0, device="cpu", n_steps=64)
     base = as_policy(model)
-    assert base.batched
+    assert base.batched  # type: ignore[attr-defined]
     envs = gym.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync")
     env = WaitingVectorEnv(envs, wait=0, durations=(2, 4), base=base)
 
-    def mostly(observation):
+    def mostly(observation: Any) -> Any:
         return 0 if observation[2] > 0 else 2
 
     played = play(env, as_policy(mostly), episodes=4, seed=1)
@@ -110,9 +112,9 @@ def test_a_model_of_stable_baselines_is_asked_by_several_environments_at_once():
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.5, 3.0])
-def test_mo_gymnasiums_linear_reward_is_our_scalarised_view(lam):
+def test_mo_gymnasiums_linear_reward_is_our_scalarised_view(lam: float | None) -> None:
     ours, theirs = (
-        ScalarisedEnv(make("cook"), lam),
+        ScalarisedEnv(make("cook"), lam),  # type: ignore[arg-type]
         mo_gymnasium.wrappers.LinearReward(make("cook"), np.array([1.0, lam])),
     )
     ours.reset(seed=0)
@@ -124,11 +126,13 @@ def test_mo_gymnasiums_linear_reward_is_our_scalarised_view(lam):
         assert a[2:4] == b[2:4]
 
 
-def test_mo_gymnasiums_statistics_see_the_vector_reward():
+def test_mo_gymnasiums_statistics_see_the_vector_reward() -> None:
     env = mo_gymnasium.wrappers.MORecordEpisodeStatistics(make("cook", mode="wrap"))
 
     class Base:
-        def predict(self, observation, state=None, episode_start=None, deterministic=True):
+        def predict(
+            self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: Any = True
+        ) -> Any:
             return 0, None
 
     episode = rollout(env, Base())
@@ -136,7 +140,7 @@ def test_mo_gymnasiums_statistics_see_the_vector_reward():
     assert env.return_queue[0].tolist() == [-53.0, -53.0]
 
 
-def test_mo_gymnasiums_reward_wrappers_change_one_objective():
+def test_mo_gymnasiums_reward_wrappers_change_one_objective() -> None:
     env = mo_gymnasium.wrappers.MOClipReward(mountain_car(), idx=0, min_r=-3.0, max_r=0.0)
     env.reset(seed=0)
     assert [env.step(u)[1].tolist() for u in (0, 3, 5)] == [[-1, -1], [-2, -1], [-3, -1]]
@@ -148,7 +152,7 @@ def test_mo_gymnasiums_reward_wrappers_change_one_objective():
     assert not np.array_equal(rewards[:, 0], [-1, -2, -8, -1, -8])
 
 
-def test_mo_gymnasiums_vector_environment_holds_waiting_environments():
+def test_mo_gymnasiums_vector_environment_holds_waiting_environments() -> None:
     envs = MOSyncVectorEnv([mountain_car] * 2)
     envs.reset(seed=0)
     _, rewards, _, _, infos = envs.step([0, 5])
@@ -159,23 +163,23 @@ def test_mo_gymnasiums_vector_environment_holds_waiting_environments():
 class Pot(gym.Env):
     """Light the fire, let it cook for 4 steps, serve; -1 a step. Too early to serve: nothing happens."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.observation_space = gym.spaces.MultiDiscrete([6])
         self.action_space = gym.spaces.Discrete(3)
         self.cooked = 0  # 0: the fire is out; 5: done
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self.cooked = 0
         return np.array([0]), {}
 
-    def step(self, action):
+    def step(self, action: Any) -> Any:
         served = action == 2 and self.cooked == 5
         self.cooked = min(self.cooked + 1, 5) if self.cooked or action == 0 else 0
         return np.array([self.cooked]), -1.0, served, False, {}
 
 
-def test_morl_baselines_learns_to_wait_on_the_vector_view():
+def test_morl_baselines_learns_to_wait_on_the_vector_view() -> None:
     q_learning = pytest.importorskip("morl_baselines.single_policy.ser.mo_q_learning")
     env = WaitingEnv(gym.wrappers.TimeLimit(Pot(), 40), wait=1, durations=(2, 4))
     env.action_space.seed(0)
