@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,50 @@ import letitcook
 
 SOURCE = Path(letitcook.__file__).parent
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+TESTED_ELSEWHERE = {
+    "errors": ("test_cli_wrap", "messages, where users meet them"),
+    "core.decisions": ("test_waiting", "decisions through the environment that has them"),
+    "core.jit": ("test_q_learning", "random numbers and compilation, bit for bit against naive.py"),
+    "core.presets": ("test_conditioning", "a record that presets read"),
+    "storage.imports": ("test_adapters", "objects by name, as policies are named"),
+    "storage.setting_values": ("test_suite_file", "settings as a suite file gives them"),
+    "adapters.*": ("test_adapters", "one door, `as_policy`; with the real packages in integration_tests/torch"),
+    "wrappers.base_policy": ("test_wrap", "only ever used through `wrap`"),
+    "tasks.coffee_objects": ("test_coffee", "a part of the task"),
+    "tasks.kitchen": ("test_cook", "a part of the task"),
+    "tasks.kitchen_drawing": ("test_cook", "a part of the task"),
+    "tasks.overcooked": ("", "needs its package: integration_tests/overcooked"),
+    "tasks.simulated": ("test_compiled", "dispatch of the three simulated tasks"),
+    "tasks.simulated_env": ("test_cartpole", "the environment of the three simulated tasks"),
+    "tasks.task": ("test_waiting", "a record"),
+    "finite.learner": ("test_q_learning", "the kernels through the class that holds them"),
+    "finite.policy": ("test_q_learning", "tables that are looked up"),
+    "finite.settings": ("test_suite_file", "settings and their limits"),
+    "deep.blas": ("test_network", "products through the networks that use them"),
+    "deep.drivers.python": ("test_agent", "drivers through the agent"),
+    "deep.normalisation": ("test_conditioning", "with what it makes possible"),
+    "deep.policy": ("test_export", "answers beside those of its exported twin"),
+    "deep.settings": ("test_agent", "settings and their limits"),
+    "deep.state": ("test_agent", "kernels against naive.py, through the agent"),
+    "deep.update": ("test_agent", "kernels against naive.py, through the agent"),
+    "evaluation.certificate": ("", "its doctests"),
+    "training.env_spec": ("test_cli_wrap", "environments by name, as the command line takes them"),
+    "training.loop": ("test_learn", "the loop through `learn`"),
+    "training.progress": ("test_learn", "what is printed beside `learn`"),
+    "training.run": ("test_folders", "runs as folders"),
+    "training.spec": ("test_learn", "what `learn` is given"),
+    "deploy.numpy_policy": ("test_export", "the policy that is exported"),
+    "experiments.ray_engine": ("", "needs Ray: integration_tests/ray"),
+    "experiments.toml_source": ("test_suite_file", "lines of a suite file"),
+    "experiments.*": ("test_experiments", "sweeps as a whole, on several engines"),
+    "report.figures.*": ("test_figures", "figures as a whole"),
+    "report.*": ("test_page", "the page as a whole"),
+    "cli.terminal.text_worlds": ("test_watch", "what `watch` draws"),
+    "cli.*": ("test_cli", "commands as users call them"),
+}
+"""Modules without a test of their own name: the test that has them, and why."""
 
 
 def house() -> ModuleType:
@@ -50,6 +95,22 @@ def test_contributing_draws_the_rooms_and_the_walks_as_they_are() -> None:
     # In a process of its own: what other tests left in caches would shorten the walks.
     made = subprocess.run([sys.executable, str(rooms.__file__)], check=True, capture_output=True, text=True).stdout
     assert drawn.strip() == made.strip(), "CONTRIBUTING.md is out of date; run: make house"
+
+
+def test_every_module_has_a_test_or_a_reason() -> None:
+    here = {path.stem for path in Path(__file__).parent.glob("test_*.py")}
+    for name in house().modules():
+        if f"test_{name.rpartition('.')[2]}" in here or (SOURCE / name.replace(".", "/")).is_dir():
+            continue
+        found = [reason for pattern, reason in TESTED_ELSEWHERE.items() if fnmatch(name, pattern)]
+        assert found, f"{name} has no test_{name.rpartition('.')[2]}.py; write it, or say in TESTED_ELSEWHERE why not"
+        assert found[0][0] in here or not found[0][0], f"{name}: there is no {found[0][0]}.py"
+
+
+def test_reasons_name_modules_that_are_there() -> None:
+    names = list(house().modules())
+    for pattern in TESTED_ELSEWHERE:
+        assert any(fnmatch(name, pattern) for name in names), f"{pattern} is no module any more"
 
 
 def test_the_finite_and_the_deep_engine_do_not_know_each_other() -> None:

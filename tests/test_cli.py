@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,11 @@ def test_plan(call: Any) -> None:
 
 def test_train_evaluate(call: Any, tmp_path: Path) -> None:
     arguments = ("--mode", "wrap", "--preset", "exact", "--steps", "50000", "--seed", "1", "--out", "run", "--json")
+    begun = time.perf_counter()
     facts = as_json(call("train", "coffee", *arguments))
     assert (facts["length"], facts["queries"]) == (54, 36)
-    assert facts["best_step"] <= facts["steps"]
-    assert facts["seconds"] > 0
-    assert facts["steps_per_second"] == pytest.approx(facts["steps"] / facts["seconds"])
+    assert 10_000 <= facts["best_step"] < 50_000 <= facts["steps"] < 50_015
+    assert facts["steps_per_second"] > facts["steps"] / (time.perf_counter() - begun)  # that took longer than training
     played = as_json(call("evaluate", "run", "--episodes", "2", "--json"))
     assert (played["length"], played["queries"], played["episodes"]) == (54, 36, 2)
     assert 31 <= played["base_queries"] <= 34  # the idle steps outside the long waits may be base or wait
@@ -168,13 +169,12 @@ def test_train_with_networks_around_a_base_that_is_kept(
     wrapper = ("train", "cartpole", "--mode", "wrap", "--steps", "1500", "--json")
     facts = as_json(call(*wrapper, "--out", "run"))
     assert facts["finished"]
-    assert 0 <= facts["base_queries"] <= facts["queries"]
     bases = list((tmp_path / "cache").rglob("manifest.json"))
     assert len(bases) == 1
     again = as_json(call(*wrapper, "--base", str(bases[0].parent)))
     assert (again["length"], again["queries"]) == (facts["length"], facts["queries"])
     played = as_json(call("evaluate", "run", "--episodes", "3", "--json"))
-    assert played["base_queries"] <= played["queries"]
+    assert played["episodes"] == 3
 
 
 def test_ctrl_c_keeps_the_best_and_a_resumable_state(

