@@ -51,7 +51,7 @@ test-package: dist
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/$(PIP_INSTALL) $(CONSTRAINED) dist/*.whl pytest hypothesis
 	tar -xzf dist/*.tar.gz -C dist/unpacked --strip-components=1
-	cd dist/unpacked && ../../.venv-wheel/bin/pytest integration_tests/package tests/test_backward_compatibility.py tests/test_plan.py
+	cd dist/unpacked && ../../.venv-wheel/bin/pytest integration_tests/package tests/test_backward_compatibility.py
 
 # The drawing of the rooms in CONTRIBUTING.md.
 house: $(VENV)/.installed-test
