@@ -83,7 +83,7 @@ def test_the_price_of_not_seeing(mode: str, times: tuple[int, ...], seen: float,
 
 @pytest.mark.parametrize(("task", "mode"), [("cook", "scratch"), ("coffee", "wrap")])
 def test_the_policy_gets_what_the_plan_promises(task: str, mode: str) -> None:
-    env = make(task, mode, hidden=True, **{"cook": {"cook_time": FIVE}, "coffee": {"brew_time": FIVE}}[task])
+    env = make(task, mode, hidden=True, **{"cook": {"cook_time": FIVE}, "coffee": {"brew_time": FIVE}}[task])  # type: ignore[arg-type]
     best = plan(env)
     result = evaluate(env, best.policy, episodes=400)
     for name in ("length", "queries"):
@@ -128,7 +128,7 @@ def test_what_is_believed_can_be_read() -> None:
         decision, state = policy.predict(observation, state)
         believed = policy.belief(state)
         assert sum(p for p, _ in believed) == pytest.approx(1.0)
-        assert any(s == env.unwrapped.state for _, s in believed)
+        assert any(s == env.unwrapped.state for _, s in believed)  # type: ignore[attr-defined]
         sizes.append(len(believed))
         observation, _, terminated, truncated, _ = env.step(decision)
         over = terminated or truncated
@@ -139,4 +139,4 @@ def test_what_is_believed_can_be_read() -> None:
 def test_tables_name_their_states() -> None:
     tables = enumerate_env(make("cook", hidden=True))
     assert len(tables.states) == tables.n_states
-    assert tables.states[0] == make("cook").unwrapped.state
+    assert tables.states[0] == make("cook").unwrapped.state  # type: ignore[attr-defined]

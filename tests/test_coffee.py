@@ -302,13 +302,13 @@ def test_a_hidden_machine_shows_what_it_does_alone() -> None:
         env.set_state(state)
         pictures.append(env.render())
         assert env.observation_space.contains(env.gen_obs())
-    assert np.array_equal(pictures[0], pictures[1])
-    assert not np.array_equal(pictures[1], pictures[2])
+    assert np.array_equal(pictures[0], pictures[1])  # type: ignore[arg-type]
+    assert not np.array_equal(pictures[1], pictures[2])  # type: ignore[arg-type]
     assert env.observe(early).tolist() == env.observe(late).tolist() == [6, 8, 0, 0, 0, 1]
     assert "heating, ? left" in room_text(early, hidden=True)
     plain = CoffeeEnv(render_mode="rgb_array")
     plain.set_state(early)
-    assert not np.array_equal(plain.render(), pictures[0])
+    assert not np.array_equal(plain.render(), pictures[0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kwargs", [{}, {"hidden": True}, {"brew_time": (10, 26)}, {"hidden": True, "heat_time": 3}])
@@ -317,6 +317,6 @@ def test_the_base_policy_and_the_errands_know_the_clock(kwargs: dict[str, Any]) 
     episode = rollout(env, BaseAlone(), seed=1)
     assert episode.terminated
     assert episode.length == 54 or kwargs.get("brew_time") or kwargs.get("heat_time")
-    brewing = env.unwrapped.observe(AT_MACHINE._replace(heated=env.unwrapped.clocks.hot, brewed=2))
+    brewing = env.unwrapped.observe(AT_MACHINE._replace(heated=env.unwrapped.clocks.hot, brewed=2))  # type: ignore[attr-defined]
     assert [errand.duration(brewing) for errand in fetches()] == [15, 7]
     assert fetches()[0].undisturbed(brewing, brewing)

@@ -302,6 +302,6 @@ def test_a_hidden_clock_is_neither_seen_nor_drawn(soups: int) -> None:
     env.set_state(early)
     assert "cooking, ? left" in str(env.render())
     pictures = [kitchen_drawing.picture(state, 18, soups, hidden=True) for state in (early, late)]
-    assert np.array_equal(*pictures)
+    assert np.array_equal(*pictures)  # type: ignore[arg-type]
     assert not np.array_equal(pictures[0], kitchen_drawing.picture(early, 18, soups))
     assert CookPolicy().predict(env.observe(early))[0] == STAY

@@ -146,4 +146,4 @@ def test_errors_say_what_to_do() -> None:
 
 
 def test_a_wait_that_ended_early_sets_the_clock_back() -> None:
-    assert plan(make("cook")).policy.ended_early(20, 3) == 17
+    assert plan(make("cook")).policy.ended_early(20, 3) == 17  # type: ignore[union-attr]
