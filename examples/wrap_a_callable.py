@@ -1,4 +1,4 @@
-"""Around a function that you already have: learn when it need not be asked, and see what that costs and saves.
+"""Around a function that you already have: learn when it need not be queried, and see what that costs and saves.
 
     python examples/wrap_a_callable.py                # about a minute; --steps 2000 for a look
 

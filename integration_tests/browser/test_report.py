@@ -90,7 +90,7 @@ def test_the_exact_cook_plays_to_its_end(opened: Any) -> None:
     expect(page.locator("#p-step")).to_have_text("33", timeout=20_000)
     expect(page.locator("#p-play")).to_have_attribute("aria-label", "Play")
     assert (window.text("query"), window.text("queries"), window.text("badge")) == ("25", "25", "end")
-    outcome = "Finished after 33 steps with 25 queries; 8 steps (24 %) went by unasked."
+    outcome = "Finished after 33 steps with 25 queries; 8 steps (24 %) passed without a query."
     assert window.text("outcome") == page.locator("#p-live").text_content() == outcome
 
 

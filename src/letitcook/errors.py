@@ -6,7 +6,7 @@ The tree; the command line turns any of them into one line and exit code 2, ever
     ├── UnknownNameError    no such task, method, preset, suite, ... (with a suggestion)
     ├── SettingError        a number or a choice outside what is allowed
     ├── SuiteError          a file of experiments that cannot be used, with the line at fault
-    ├── SpaceError          an environment whose spaces do not fit what was asked
+    ├── SpaceError          an environment whose spaces do not fit what was requested
     ├── FinitenessError     an environment that cannot be enumerated, or is too large
     ├── NotFiniteError      NaN or infinity from an environment or a policy
     ├── ErrandError         other work that overran its prediction or disturbed the waiting task

@@ -1,6 +1,6 @@
 """A skrl agent (PyTorch; skrl 1.4 and 2) as a policy.
 
-The agent's own model is asked, through the agent's own preprocessor, because `agent.act` explores: DQN draws random
+The agent's own model is queried, through the agent's own preprocessor, because `agent.act` explores: DQN draws random
 actions, TD3 adds noise, PPO samples.
 """
 
@@ -32,13 +32,13 @@ class AgentPolicy:
         self.model: Any = policy if values is None else values
         self.role = "policy" if values is None else "q_network"
         if self.model is None:
-            raise SettingError(f"the agent {name} of skrl has neither a policy nor a q_network; nothing can be asked")
+            raise SettingError(f"the agent {name} of skrl has neither a policy nor a q_network; nothing can be queried")
         if self.model.get_specification().get("rnn") or any(
             c.__name__ == "TabularMixin" for c in type(self.model).__mro__
         ):
             raise SettingError(
-                f"the model {type(self.model).__name__} of skrl is recurrent or a table, which cannot be asked without "
-                "its agent; give a function observation -> action, or an object with predict and a state"
+                f"the model {type(self.model).__name__} of skrl is recurrent or a table, which cannot be queried "
+                "without its agent; give a function observation -> action, or an object with predict and a state"
             )
         self.observation_space: spaces.Space[Any] = agent.observation_space
         self.action_space: spaces.Space[Any] = agent.action_space

@@ -57,7 +57,7 @@ def wrap(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in --out")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn when a policy need not be asked, and say what that costs and saves.
+    """Learn when a policy need not be queried, and report what that costs and saves.
 
     Ctrl-C stops the run after its next evaluation and keeps what it has; --resume goes on from there.
 

@@ -193,7 +193,7 @@ class Transition(NamedTuple):
     reward: NDArray[np.float64]
     """`(task, waiting)`; the task part is discounted inside the wait, `Σ γ^i r_i`."""
     elapsed: int
-    """Primitive steps that passed; fewer than asked for where the episode ended first."""
+    """Primitive steps that passed; fewer than requested where the episode ended first."""
     discount: float
     """`γ^elapsed`, what the value of the next state is worth here."""
     next_observation: Any

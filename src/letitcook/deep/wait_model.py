@@ -36,7 +36,7 @@ ENOUGH = 50
 TRIALS = 500
 """New steps over which its errors are averaged; before that many it is not trusted."""
 TRUSTED = 0.1
-"""Greatest error, as a share of a typical change, with which it may be asked."""
+"""Greatest error, as a share of a typical change, with which it may be used."""
 PATIENCE = 10_000
 """New steps after which a model that is not trusted takes one gradient step in place of several."""
 SEEN, TRIED, UPDATES = range(3)

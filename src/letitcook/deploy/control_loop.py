@@ -135,13 +135,13 @@ def run(
     """Control a system with a waiting policy at `rate_hz` periods a second, and return what was done.
 
     `sense()` returns an observation, `act(action)` sends an action: its index in `decisions.actions`, or, for a wrapper
-    `{base, wait} ∪ W`, what `base` answers and the action `wait` that waits. Policies are asked as Stable-Baselines3's
-    are, with the state they keep and whether it is the first call; functions of the observation will do.
+    `{base, wait} ∪ W`, what `base` answers and the action `wait` that waits. Policies are queried as those of
+    Stable-Baselines3, with the state they keep and whether it is the first call; functions of the observation will do.
 
     During a wait the wait action is sent in every period, or with `hold` once, for systems that keep the last one.
     Where the decisions hold the last action (`wait="hold"` when the policy was made), that action is sent again, and
     the policy sees it beside what was sensed; around a base policy the loop needs the system's `action_space` for that.
-    `wake()`, a cheap alarm, is asked in every period inside a wait and can end it. The loop ends when `stop` says so,
+    `wake()`, a cheap alarm, is called in every period inside a wait and can end it. The loop ends when `stop` says so,
     after `max_steps` periods, at ctrl-C, or with an error, which is raised; `on_stop(counters)` is called in any case.
 
     >>> U = Decisions(("push", "stay"), wait=1, durations=(3,))

@@ -6,10 +6,10 @@ auxiliary task starts where it is called and comes back to the same position and
 and the default. Three options go further:
 
 - `pack`: several tasks in one wait, those that fill most of it;
-- `requery`: the policy is asked again right after the work, so that a task need not come back (`returns = False`);
+- `requery`: the policy is queried again right after the work, so that a task need not come back (`returns = False`);
 - `strict=False`: a task that breaks its word is noted in the episode's fills instead of ending it with an error.
 
-Under all of them the policy is asked again after N steps at the latest: other work never delays it.
+Under all of them the policy is queried again after N steps at the latest: other work never delays it.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _check_that_all_return(tasks: Sequence[AuxiliaryTask]) -> None:
         if not task.returns:
             raise SettingError(
                 f"{task.name} does not come back to where it began, so the policy cannot go on as if it had waited; "
-                "have it asked again after the work: requery=True"
+                "have it queried again after the work: requery=True"
             )
 
 
@@ -229,7 +229,7 @@ class _Wait:
         )
 
     def _follow(self, task: AuxiliaryTask, policy: Policy, before: Any, predicted: int, strict: bool) -> bool:
-        """Follow a task's policy until the work is over or the wait is, and say whether it was late."""
+        """Follow a task's policy until the work is over or the wait is, and return whether it was late."""
         state = None
         for step in range(self.room):
             action, state = policy.predict(self.observation, state, np.array([step == 0]))

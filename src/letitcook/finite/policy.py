@@ -28,7 +28,7 @@ class TablePolicy:
 
     @cached_property
     def _decision(self) -> dict[tuple[Any, ...], int]:
-        """The decision at each observation; made when it is first asked for, for most checkpoints never are."""
+        """The decision at each observation; made when it is first needed, as for most checkpoints never are."""
         return {key: int(u) for key, u in zip(self.keys, self.table, strict=True)}
 
     def predict(

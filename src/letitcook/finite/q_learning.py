@@ -15,7 +15,7 @@ The difference: a decision within the slack of the best that is never taken keep
 value. Under the maximum this goes upstream, a little at every state, until it exceeds the slack and the longest
 wait, which jumps over those states and is exact, is ruled out.
 
-Beyond the paper, and off unless asked for:
+Beyond the paper, and off by default:
 
 - **intra-option learning** (Sutton, Precup and Singh 1999): a wait of w steps passes through w+1 states; any two of
   them that lie as many steps apart as a shorter wait has are a valid experience of it;

@@ -39,7 +39,7 @@ class Query:
     label: str
     """What was decided: `north`, `wait 15`, or `base → north` where a base policy was queried."""
     steps: int
-    """Primitive steps that it took; fewer than a wait asked for where the episode ended first."""
+    """Primitive steps that it took; fewer than a wait requested where the episode ended first."""
     wait: bool
     """Whether it was a wait, of one step or of more."""
     work: str = ""
@@ -168,7 +168,7 @@ def _queries(episode: Episode, decisions: Decisions, mode: str, actions: Sequenc
 
 
 class _Recorder(gym.Wrapper[Any, Any, Any, Any]):
-    """Keeps the states, the primitive actions and, if asked for, the pictures of an episode."""
+    """Keeps the states, the primitive actions and, if requested, the pictures of an episode."""
 
     def __init__(self, env: gym.Env[Any, Any], task: Task, pictures: bool) -> None:
         super().__init__(env)

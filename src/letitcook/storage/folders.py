@@ -59,7 +59,7 @@ def check_writable(folder: Path, path: Path) -> None:
 
 
 def write_folder(path: Path, content: Mapping[str, bytes], replace: bool = False) -> None:
-    """Make the folder `path` with these files, whole or not at all, in place of an older one if asked.
+    """Make the folder `path` with these files, whole or not at all, in place of an older one if requested.
 
     >>> with tempfile.TemporaryDirectory() as place:
     ...     write_folder(Path(place) / "run", {"x.txt": b"x"})

@@ -91,7 +91,7 @@ class WrappedEnvSpec:
             )
 
     def make(self, trust_pickle: bool = False) -> WaitingEnv:
-        """Return the wrapped environment, or raise why it cannot be made; the base has been asked once."""
+        """Return the wrapped environment, or raise why it cannot be made; the base has been queried once."""
         look_here()
         env = made_env(self.env, self.env_args)
         wait: Any

@@ -26,7 +26,7 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
     then sees that action beside the observation (see `hold.py`), the base policy does not; and an episode that begins
     with a wait queries the base, as there is nothing to hold yet. The base may be stochastic (`deterministic=False`)
     and may keep a state between its calls, reset with each episode. Its queries are counted: `info["base_queries"]` is
-    1 in a step that asked it, else 0; `base_seconds` is the time spent in its `predict` since the environment was made.
+    1 in a step that queried it, else 0; `base_seconds` is the time spent in its `predict` so far.
 
     >>> from letitcook.adapters import CallablePolicy
     >>> env = BasePolicyEnv(gym.make("MountainCar-v0"), CallablePolicy(lambda o: 2 if o[1] > 0 else 0), wait=1)

@@ -1,7 +1,7 @@
 """Waiting in several environments at once.
 
 The sub-environments of a vector environment wait for different times, so each has a countdown of its own: a primitive
-vector step gives a new decision to those that are due, and lets the others go on waiting. A base policy is asked once
+vector step gives a new decision to those that are due, and lets the others go on waiting. A base policy is queried once
 for all who ask it at that step.
 """
 
@@ -48,7 +48,7 @@ class Finished(NamedTuple):
     """Undiscounted sum of the primitive rewards."""
     base_queries: int
     base_seconds: float
-    """Time inside the base policy's `predict`: this one's share of it, where several asked together."""
+    """Time inside the base policy's `predict`: this one's share of it, where several queried it together."""
     observation: Any
     """After the decision; the episode's last one where it ended, never that of the next episode."""
     terminated: bool
@@ -101,7 +101,7 @@ class WaitingVectorEnv:
         else:
             self._wait = HOLD if holds else wait_action(wait, taken)
             self.decisions = Decisions(BasePolicyEnv.action_names, WAIT, waits, holds, cost or "base")
-            # The base's answer takes its place where it is asked; None holds the last action.
+            # The base's answer takes its place where it is queried; None holds the last action.
             self._primitive = [None if holds else self._wait] * self.decisions.n
         self._last_action = LastAction(taken) if holds else None
         self.envs = envs
@@ -262,7 +262,7 @@ class WaitingVectorEnv:
 def play(
     env: WaitingVectorEnv, policy: Policy, episodes: int, seed: int = 0, deterministic: bool = True
 ) -> list[Episode]:
-    """Play episodes of a policy side by side, all who are due asked together if it has `batched`.
+    """Play episodes of a policy side by side, all that are due queried together if it has `batched`.
 
     Episode `i` is one of sub-environment `i % num_envs`, settled in advance: to take the first that come would prefer
     short ones. Sub-environment `i` is seeded with `seed + i`, its later episodes go on from there.
@@ -305,7 +305,7 @@ class Asking:
     """A policy that several sub-environments ask, in one call if it has `batched` and keeps no state.
 
     A policy's state is kept for each of them; as there is no common form for the states of a batch, such a policy
-    is asked one by one.
+    is queried one by one.
     """
 
     def __init__(self, policy: Policy, space: spaces.Space[Any], n: int, deterministic: bool) -> None:

@@ -79,7 +79,7 @@ def begin(world: World, rng: NDArray[np.uint64]) -> None:
 
 @compiled
 def action_of(world: World, decision: int) -> int:
-    """Return the primitive action that a decision means, and query the base network if it has to be asked."""
+    """Return the primitive action that a decision means, and query the base network where the decision says so."""
     action = world.actions[decision]
     return chosen(world.base, world.observation) if action == BASE else action
 

@@ -9,7 +9,7 @@ function unpack(task, packed) {
   return { ...packed, task, states, queries, length: states.length - 1 };
 }
 
-/** The query that is being carried out at a time, and how many were asked until then. */
+/** The query that is being carried out at a time, and how many there were until then. */
 function decisionAt(episode, time) {
   let asked = episode.queries.length;
   while (asked > 1 && episode.queries[asked - 1].time > time) asked -= 1;
@@ -166,7 +166,7 @@ function startPlayer(data) {
     const saved = episode.length - episode.queries.length;
     const share = Math.round((100 * saved) / episode.length);
     const end = `${episode.terminated ? "Finished" : "Cut at the horizon"} after ${episode.length} steps with ${episode.queries.length} queries`;
-    const rest = saved ? `; ${saved} steps (${share} %) went by unasked.` : "; it was asked at every step.";
+    const rest = saved ? `; ${saved} steps (${share} %) passed without a query.` : "; it was queried at every step.";
     $("outcome").replaceChildren();
     if (over) $("outcome").append(Object.assign(document.createElement("b"), { textContent: end }), rest);
     if (over || !now.playing) $("live").textContent = over ? end + rest : `${counts(asked)}: ${query.label}`;
