@@ -13,6 +13,7 @@ from letitcook.core.decisions import Decisions
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
 from letitcook.experiments.suites import Row, Run
+from letitcook.finite.front import FrontPoint, front_tables
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.tables import Tables, enumerate_env
 from letitcook.tasks import make, task_named
@@ -163,3 +164,13 @@ def exact(row: Row) -> Exact:
     tables, decisions, horizon = world_of(row.task, row.mode)
     best = plan_tables(tables, decisions_of(row.method, decisions), horizon, objective_of(row.method, row.lam))
     return Exact(best.length, None if row.lam == 0.0 else best.queries)
+
+
+@cache
+def exact_front(task: str, mode: str) -> tuple[FrontPoint, ...]:
+    """Return the exact Pareto front of a task, shortest first; empty if the task is not finite.
+
+    >>> [tuple(point) for point in exact_front("cook", "scratch")]
+    [(33, 25), (37, 23), (200, 14)]
+    """
+    return tuple(front_tables(*world_of(task, mode))) if task_named(task).finite else ()

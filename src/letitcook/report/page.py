@@ -12,9 +12,8 @@ from string import Template
 from typing import Any
 
 import letitcook
-from letitcook.experiments.jobs import world_of
+from letitcook.experiments.jobs import exact_front
 from letitcook.experiments.results import Results
-from letitcook.finite.front import front_tables
 from letitcook.report import markup
 from letitcook.report.compare import Comparison
 from letitcook.report.traces import NamedTrace, episodes_of, scene
@@ -144,9 +143,7 @@ def _episode(named: NamedTrace) -> dict[str, Any]:
 def _fronts(comparisons: Sequence[Comparison]) -> dict[str, list[tuple[int, int]]]:
     """Return the exact Pareto front of every finite task and mode: pairs of length and queries."""
     worlds = dict.fromkeys((c.row.task, c.row.mode) for c in comparisons if task_named(c.row.task).finite)
-    return {
-        f"{task}/{mode}": [(p.length, p.queries) for p in front_tables(*world_of(task, mode))] for task, mode in worlds
-    }
+    return {f"{task}/{mode}": [(p.length, p.queries) for p in exact_front(task, mode)] for task, mode in worlds}
 
 
 def _point(c: Comparison) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from letitcook.experiments.jobs import world_of
+from letitcook.experiments.jobs import exact_front
 from letitcook.experiments.results import Results
 from letitcook.experiments.suites import PaperRow, Row, paper_rows
-from letitcook.finite.front import front_tables
 from letitcook.report.figures.frames import as_published
 from letitcook.report.figures.labels import Place, place_labels
 from letitcook.report.figures.style import BLACK, GREY, VERMILLION, in_order, legend, note, scaled
@@ -68,7 +67,7 @@ def plane(results: Results, mode: str) -> Figure | None:
     figure, panels = _panels(tasks)
     for task, (whole, close) in panels.items():
         found = list(_results(runs, task, mode))
-        front = np.array(front_tables(*world_of(task, mode)) if task_named(task).finite else [])
+        front = np.array(exact_front(task, mode))
         for axes in (whole, close):
             _front(axes, front)
             for result in found:
