@@ -101,6 +101,8 @@ def test_a_damaged_run_is_named(run: Path, name: str) -> None:
 
 def test_manifests_of_another_kind_or_format(run: Path) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
+    manifest = {**manifest, "format": 2}  # without checksums, so that what follows is reached
+    del manifest["files"], manifest["sha256"]
     for change, message in (
         ({"kind": "suite"}, "not the manifest of a run but of 'suite'"),
         ({"format": 99}, "has format 99"),

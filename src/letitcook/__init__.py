@@ -1,6 +1,11 @@
 """Agents that know when not to act: learn where and how long to wait without losing task performance."""
 
+# ruff: noqa: E402 (what follows takes a second or two to load)
 from importlib.metadata import version
+
+from letitcook.errors import quiet_interrupts
+
+quiet_interrupts()
 
 from letitcook.adapters import as_policy, named_policy
 from letitcook.core.decisions import Decisions, Episode, Policy, Transition

@@ -17,7 +17,9 @@ The tree; the command line turns any of them into one line and exit code 2, ever
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
+from types import TracebackType
 
 
 class LetItCookError(ValueError):
@@ -64,3 +66,18 @@ class OutputError(LetItCookError):
 
 class FileFormatError(LetItCookError):
     """A file that is missing, damaged or of another kind."""
+
+
+def quiet_interrupts() -> None:
+    """Let ctrl-C while the command line is still being loaded end it in one line; other programs are left alone."""
+    command = sys.argv[0].replace("\\", "/").rpartition("/")[2] if sys.argv else ""
+    as_module = command == "-m" and "letitcook" in sys.orig_argv
+    if command.removesuffix(".exe") == "letitcook" or as_module:
+        sys.excepthook = _said_shortly
+
+
+def _said_shortly(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.stderr.write("interrupted\n")
+    else:
+        sys.__excepthook__(kind, error, trace)

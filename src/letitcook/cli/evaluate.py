@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from letitcook.cli.options import JsonOption, SeedOption, out, print_json
 from letitcook.errors import FileFormatError, SettingError
@@ -58,7 +59,9 @@ def evaluate(
         print_json(facts if savings is None else {**facts, "savings": savings.summary(cost)})
         return
     title = run.info.task or (run.info.env_spec and run.info.env_spec.env)
-    out.print(f"[bold]{title}[/], {names['mode']}, {names['method']}, {episodes} episodes", highlight=False)
+    out.print(
+        f"[bold]{escape(str(title))}[/], {names['mode']}, {names['method']}, {episodes} episodes", highlight=False
+    )
     for line in _lines(result) if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
 

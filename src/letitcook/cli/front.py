@@ -69,9 +69,9 @@ def front(
     out.print(_table(facts, members.index(chosen), episodes))
     name = "the base itself" if chosen.log_lambda is None else f"log10 λ = {chosen.log_lambda:.2f}"
     loss = "measurable loss" if fresh is None else f"loss that {fresh:,} fresh episodes can show"
-    out.print(f"* {name}: fewest queries with no {loss} beyond {tolerance}", highlight=False)
+    out.print(f"* {name}: fewest queries with no {loss} beyond {tolerance}", highlight=False, markup=False)
     if out_dir is not None:
-        out.print(f"saved in {out_dir}; see: letitcook evaluate {out_dir}", highlight=False)
+        out.print(f"saved in {out_dir}; see: letitcook evaluate {out_dir}", highlight=False, markup=False)
 
 
 def _played(env: WaitingEnv, member: Candidate, episodes: int, seed: int) -> Evaluation:

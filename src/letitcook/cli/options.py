@@ -22,6 +22,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 ToleranceOption = Annotated[
     str, typer.Option("--tolerance", help="Task return you would give for fewer queries, such as 0.5 or 1%")
 ]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the unfinished run in --out")]
+CheckpointOption = Annotated[
+    float, typer.Option("--checkpoint-every", help="Seconds between checkpoints in --out: what a kill costs at most")
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed; the same seed gives the same bits")]
 
 

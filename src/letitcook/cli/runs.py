@@ -40,7 +40,7 @@ def watch(
         return
     with working(f"writing {gif}"):
         watch_gif(episode, gif, rate)
-    out.print(f"{gif}: {episode.length} steps, {len(episode.queries)} queries", highlight=False)
+    out.print(f"{gif}: {episode.length} steps, {len(episode.queries)} queries", highlight=False, markup=False)
 
 
 EXPORTS = {"numpy": to_numpy, "onnx": to_onnx}
@@ -65,4 +65,4 @@ def export(
     if as_json:
         print_json({"to": to, "out": str(written), "policy": run.info.policy, "actions": actions})
         return
-    out.print(f"{written}: a policy of actions {', '.join(actions)}", highlight=False)
+    out.print(f"{written}: a policy of actions {', '.join(actions)}", highlight=False, markup=False)

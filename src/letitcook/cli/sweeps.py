@@ -84,12 +84,15 @@ def reproduce(
         for table in comparison_tables(comparisons):
             out.print(table)
         out.print(LEGEND)
-        out.print(f"{len(comparisons)} rows, {len(results.runs)} runs: {folder}/comparison.csv, {folder}/runs.csv")
+        out.print(
+            f"{len(comparisons)} rows, {len(results.runs)} runs: {folder}/comparison.csv, {folder}/runs.csv",
+            markup=False,
+        )
     if failures:
         _say_failures(board)
         raise typer.Exit(1)
     if not as_json:
-        out.print(str(page), highlight=False)
+        out.print(str(page), highlight=False, markup=False)
 
 
 def _command(suite_name: str, rows: str | None, seeds: int | None, steps: int | None, decisions: int | None) -> str:
@@ -116,7 +119,9 @@ def _carry_out(chosen: Suite, folder: Path, engine: Engine, checkpoint_every: fl
                 tell(run, message)
     except KeyboardInterrupt:
         kept = f"stopped; {folder} keeps {len(board.done)} of {len(board.runs)} runs"
-        Console(stderr=True, soft_wrap=True).print(f"{kept}, and the same command goes on from there", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(
+            f"{kept}, and the same command goes on from there", highlight=False, markup=False
+        )
         raise typer.Exit(130) from None
     return board
 
@@ -163,4 +168,4 @@ def report(folder: SweepArgument, as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"report": str(page), "rows": len(comparisons), "runs": len(results.runs)})
     else:
-        out.print(str(page), highlight=False)
+        out.print(str(page), highlight=False, markup=False)

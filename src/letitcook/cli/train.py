@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from letitcook.cli.options import (
+    CheckpointOption,
     DurationsOption,
     JsonOption,
     LambdaOption,
     ModeOption,
+    ResumeOption,
     SeedOption,
     TaskArgument,
     out,
@@ -28,6 +30,7 @@ from letitcook.experiments.suites import Row, Run, base_of, run_of
 from letitcook.storage.folders import check_output, free_folder
 from letitcook.tasks import make, task_named
 from letitcook.training.callbacks import track
+from letitcook.training.keeping import CHECKPOINT_SECONDS
 from letitcook.training.learn import learn
 from letitcook.training.progress import pair, working
 from letitcook.training.run import Learned, load
@@ -47,7 +50,8 @@ def train(
         Path | None, typer.Option("--base", help="A vanilla run to wrap; trained and kept if not given")
     ] = None,
     out_dir: Annotated[Path | None, typer.Option("--out", help="Folder for the run; it must not exist yet")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in --out")] = False,
+    resume: ResumeOption = False,
+    checkpoint_every: CheckpointOption = CHECKPOINT_SECONDS,
     tensorboard: Annotated[
         Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's curves", metavar="DIR")
     ] = None,
@@ -58,7 +62,7 @@ def train(
 ) -> None:
     """Learn where and how long to wait in a task.
 
-    Ctrl-C stops the run after its next evaluation and keeps what it has; --resume goes on from there.
+    Ctrl-C stops the run and keeps what it has. With --out, --resume goes on after any end: ctrl-C, a kill, a power cut.
 
     Example: letitcook train cook --preset best --steps 1000000 --out my-run
     """
@@ -78,6 +82,7 @@ def train(
             out=out_dir,
             resume=resume,
             callback=callback,
+            checkpoint_seconds=checkpoint_every,
         )
     folder = out_dir
     if folder is None and not learned.finished:
@@ -91,9 +96,11 @@ def train(
         out.print(f"  exact optimum {best.length:g}/{'any' if best.queries is None else f'{best.queries:g}'}")
     out.print(f"  {training_facts(learned)}", highlight=False)
     if not learned.finished:
-        out.print(f"  stopped; go on with: letitcook train {task} ... --out {folder} --resume", highlight=False)
+        out.print(
+            f"  stopped; go on with: letitcook train {task} ... --out {folder} --resume", highlight=False, markup=False
+        )
     elif folder is not None:
-        out.print(f"  saved in {folder}; see: letitcook evaluate {folder}", highlight=False)
+        out.print(f"  saved in {folder}; see: letitcook evaluate {folder}", highlight=False, markup=False)
 
 
 def _facts(learned: Learned) -> dict[str, object]:

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from letitcook.cli.evaluate import QueryOption, TrustOption, per_query
 from letitcook.cli.options import (
+    CheckpointOption,
     JsonOption,
+    ResumeOption,
     SeedOption,
     ToleranceOption,
     out,
@@ -24,6 +27,7 @@ from letitcook.evaluation.rollout import check_episodes
 from letitcook.evaluation.savings import compare_with_base
 from letitcook.storage.folders import check_output
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint
+from letitcook.training.keeping import CHECKPOINT_SECONDS
 from letitcook.training.learn import learn
 from letitcook.training.progress import working
 from letitcook.training.selection import Tolerance
@@ -54,12 +58,13 @@ def wrap(
     episodes: Annotated[int, typer.Option(help="Episodes to compare with the policy alone")] = 100,
     query_ms: QueryOption = None,
     trust_pickle: TrustOption = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in --out")] = False,
+    resume: ResumeOption = False,
+    checkpoint_every: CheckpointOption = CHECKPOINT_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
     """Learn when a policy need not be queried, and report what that costs and saves.
 
-    Ctrl-C stops the run after its next evaluation and keeps what it has; --resume goes on from there.
+    Ctrl-C stops the run and keeps what it has; --resume goes on after any end: ctrl-C, a kill, a power cut.
 
     Example: letitcook wrap --env MountainCar-v0 --policy my_code:push --wait 1 --durations 2,4,8 --out my-run
     """
@@ -76,7 +81,14 @@ def wrap(
     savings = None
     with closing(spec.make(trust_pickle)) as waiting_env:
         learned = learn(
-            waiting_env, steps=steps, seed=seed, preset=preset, tolerance=tolerance, out=out_dir, resume=resume
+            waiting_env,
+            steps=steps,
+            seed=seed,
+            preset=preset,
+            tolerance=tolerance,
+            out=out_dir,
+            resume=resume,
+            checkpoint_seconds=checkpoint_every,
         )
         if learned.finished:
             with working("comparing with the policy alone"):
@@ -98,7 +110,7 @@ def wrap(
         }
         print_json(facts)
         return
-    out.print(f"[bold]{env}[/], around {policy}", highlight=False)
+    out.print(f"[bold]{escape(env)}[/], around {escape(policy)}", highlight=False)
     for line in () if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
     if learned.finished and learned.choice is not None and learned.choice["base_itself"]:
@@ -109,4 +121,4 @@ def wrap(
         if learned.finished
         else "stopped; go on with the same command and --resume"
     )
-    out.print(f"  saved in {out_dir}; {then}", highlight=False)
+    out.print(f"  saved in {out_dir}; {then}", highlight=False, markup=False)

@@ -7,12 +7,58 @@ that a run can stop anywhere and go on to the same bits.
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar, cast, get_type_hints
 
 import numpy as np
-from numba import njit
+from numba import config, njit
+from numba.misc.appdirs import user_cache_dir
 from numpy.typing import NDArray
+
+
+def _cache_place() -> str | None:
+    """Return a folder for machine code where Numba would find none, None where it finds one by itself.
+
+    Numba keeps it beside the source, else under the home folder. Where neither can be written, as with an install that
+    belongs to root and a user without a home, it refuses to compile. Then it is a folder of this user's alone under the
+    temporary one: machine code that others can write must not be loaded.
+    """
+    source, home = Path(__file__).parent / "__pycache__", Path(user_cache_dir(appname="numba", appauthor=False))
+    if config.CACHE_DIR or _is_writable(source) or _is_writable(home):
+        return None
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    place = Path(tempfile.gettempdir()) / f"letitcook-numba-{user}"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        found = place.lstat()
+    except OSError:
+        return ""
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
+    return str(place) if ours and _is_writable(place) else ""
+
+
+def _is_writable(folder: Path) -> bool:
+    """Return whether files can be made in a folder, which is made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+_PLACE = _cache_place()
+CACHE = _PLACE != ""
+"""Whether machine code is kept between processes."""
+if _PLACE is not None:
+    kept = f"is kept in {_PLACE}" if CACHE else "cannot be kept, and is compiled anew in every process"
+    sys.stderr.write(f"letitcook: machine code {kept}; name a folder for it in NUMBA_CACHE_DIR\n")
+    config.CACHE_DIR = _PLACE
 
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
@@ -20,7 +66,7 @@ T = TypeVar("T")
 
 def compiled(function: F) -> F:
     """Compile `function` with Numba; strict floating point, so that results are the same everywhere."""
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast(F, njit(cache=CACHE, nogil=True, error_model="numpy")(function))
 
 
 def compiled_fast(function: F) -> F:
@@ -29,12 +75,12 @@ def compiled_fast(function: F) -> F:
     NaN and infinity keep their meaning. The same machine gives the same bits; another processor may differ in the last.
     """
     flags = {"reassoc", "contract", "arcp", "nsz", "afn"}
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function))
+    return cast(F, njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=flags)(function))
 
 
 def inlined(function: F) -> F:
     """Compile `function` into its callers."""
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function))
+    return cast(F, njit(cache=CACHE, nogil=True, error_model="numpy", forceinline=True)(function))
 
 
 def kernel_settings(

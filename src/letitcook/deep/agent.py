@@ -27,11 +27,16 @@ from letitcook.deep.drivers.vector import VectorDriver
 from letitcook.deep.network import forward
 from letitcook.deep.normalisation import Inputs, set_target_bounds
 from letitcook.deep.policy import NetworkPolicy
-from letitcook.deep.replay import FILLED
+from letitcook.deep.replay import FILLED, NONE
 from letitcook.deep.settings import PAPER, LDQNSettings
 from letitcook.deep.state import (
+    BEFORE,
     DECISIONS,
+    EPISODE_STEP,
     GRADIENT_STEPS,
+    LEFT,
+    NEXT_UPDATE,
+    REPEATED,
     STEPS,
     Learner,
     exploration,
@@ -39,6 +44,7 @@ from letitcook.deep.state import (
     new_learner,
 )
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
+from letitcook.storage.array_checks import MOST_STEPS, Expected, Kind, checked
 from letitcook.tasks.simulated import NUMBER_OF, OBSERVATION_SIZE
 from letitcook.tasks.task import Task
 from letitcook.wrappers.vector import WaitingVectorEnv
@@ -163,6 +169,11 @@ class LDQN:
         self, policy: NetworkPolicy, episodes: int, seed: int, common_random_numbers: bool = False
     ) -> NDArray[np.float64]:
         """Run the same with any policy; with common random numbers, those of an episode are equal for every policy."""
+        if (policy.observation_size, policy.sizes[-1]) != (len(self._learner.inputs.mean), self.decisions.n):
+            raise SpaceError(
+                f"the policy takes {policy.observation_size} numbers and has {policy.sizes[-1]} decisions, where "
+                f"{len(self._learner.inputs.mean)} and {self.decisions.n} are needed; was it learned elsewhere?"
+            )
         return self._driver.play(policy, episodes, seed, common_random_numbers)
 
     @property
@@ -203,20 +214,17 @@ class LDQN:
         return {**saved, **self._driver.arrays()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a state that `arrays()` returned."""
+        """Go back to a state that `arrays()` returned; all of it is checked first, for the kernels check nothing."""
         state = _state(self._learner)
         missing = sorted(set(state) - set(arrays))
         if missing:
             raise FileFormatError(f"the saved learner lacks {', '.join(missing)}; was it saved by another version?")
+        for name, expected in _expected(self._learner, arrays).items():
+            checked(arrays, name, expected)
+        _check_counters(self._learner, arrays)
+        self._driver.check(arrays)
         for name, array in state.items():
-            saved = arrays[name]
-            fits = len(saved) <= len(array) if _is_ring(name) else len(saved) == len(array)
-            if saved.shape[1:] != array.shape[1:] or not fits:
-                raise FileFormatError(
-                    f"the saved learner's {name} has shape {saved.shape} where {array.shape} is needed; "
-                    "it was saved with other settings"
-                )
-            array[: len(saved)] = saved
+            array[: len(arrays[name])] = arrays[name]
         if self.settings.normalise:
             set_target_bounds(
                 self._learner.statistics, self.settings.gamma, self._learner.weights, self._learner.bounds
@@ -243,6 +251,47 @@ def _state(learner: Learner) -> dict[str, NDArray[Any]]:
 def _is_ring(name: str) -> bool:
     """Return whether an array is a column of a ring, of which only the filled part is saved."""
     return name.startswith(("replay.", "wait_steps.")) and not name.endswith(".cursor")
+
+
+def _expected(learner: Learner, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Expected]:
+    """Return what each saved array of a learner has to be; a ring is as long as its cursor says."""
+    found, n = {}, len(learner.durations)
+    for name, array in _state(learner).items():
+        kind: Kind = {"f": "real", "b": "truth"}.get(array.dtype.kind, "whole")  # type: ignore[assignment]
+        low, high, shape = None, None, array.shape
+        ring = name.partition(".")[0]
+        if name.endswith(".cursor"):
+            low, high = 0, len(getattr(learner, ring).decision)
+        elif _is_ring(name):
+            cursor = checked(arrays, f"{ring}.cursor", Expected((2,), "whole", 0, shape[0])).tolist()
+            shape = (cursor[FILLED], *shape[1:])
+        if name.endswith(".decision"):
+            low, high = 0, n - 1
+        elif name.endswith(".following"):
+            low, high = NONE, shape[0] - 1
+        elif name in ("lambdas.counts", "statistics.seen"):
+            low, high = 0, MOST_STEPS
+        elif name == "counters":
+            low, high = -1, MOST_STEPS
+        found[name] = Expected(shape, kind, low, high, nan=name.endswith(".z"))
+    return found
+
+
+def _check_counters(learner: Learner, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise if counters, cursors or episodes of a saved learner point where there is nothing."""
+    counters, rules, rows = arrays["counters"].tolist(), learner.rules, len(learner.replay.decision)
+    now = counters[DECISIONS] if rules.timestep == 1 else counters[STEPS]
+    furthest = now + rules.learning_starts + 2 * rules.update_interval
+    good = min(counters[:EPISODE_STEP]) >= 0 and now < counters[NEXT_UPDATE] <= furthest
+    for ring in ("replay", "wait_steps"):
+        position, filled = arrays[f"{ring}.cursor"].tolist()
+        length = len(getattr(learner, ring).decision)
+        good = good and position == (filled if filled < length else position) % length and position < length
+    for episode in arrays["episodes"].tolist():
+        good = good and 0 <= episode[REPEATED] < len(learner.durations) and NONE <= episode[BEFORE] < rows
+        good = good and 0 <= episode[LEFT] <= max(1, rules.max_action_repeat)
+    if not good:
+        raise FileFormatError("the saved learner's counters do not fit together; the file is damaged")
 
 
 def _observation_size(task: Task, decisions: Decisions, base: NetworkPolicy | None) -> int:

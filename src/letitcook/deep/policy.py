@@ -17,7 +17,12 @@ from letitcook.deep.conditioning import split_networks
 from letitcook.deep.network import Scratch, best_decision, forward, new_scratch, parameter_count
 from letitcook.deep.normalisation import Inputs, input_size, plain_inputs, write_input
 from letitcook.errors import FileFormatError, NotFiniteError, SpaceError
-from letitcook.storage.spaces import space_data, space_of
+from letitcook.storage.array_checks import Expected, checked
+from letitcook.storage.plain_json import parse_json
+from letitcook.storage.spaces import flat_size, space_data, space_of
+
+MOST_PARAMETERS = 2**31
+"""Widths of layers above this are refused."""
 
 
 def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float32]:
@@ -151,7 +156,21 @@ class NetworkPolicy:
         """The observation space, where observations are not vectors yet."""
         self.inputs = plain_inputs(int(self.sizes[0])) if inputs is None else inputs
         """How an observation becomes an input; as it is, if not said otherwise."""
+        self._check()
         self.chooser = new_chooser(self.networks, self.sizes, self.slack, self.inputs)
+
+    def _check(self) -> None:
+        """Raise if parts do not fit each other: the kernels, which go by them, check nothing."""
+        sizes, networks = self.sizes.tolist(), self.networks
+        if len(sizes) < 2 or min(sizes) < 1 or not len(networks) or networks.shape[1:] != (parameter_count(sizes),):
+            raise SpaceError(f"a network policy of sizes {sizes} cannot have parameters {networks.shape}")
+        if input_size(self.inputs) != sizes[0]:
+            raise SpaceError(f"the inputs of a network policy are {input_size(self.inputs)}, and it takes {sizes[0]}")
+        if self.space is not None and spaces.flatdim(self.space) != self.observation_size:
+            raise SpaceError(
+                f"observations of {self.space} are {spaces.flatdim(self.space)} numbers flat, and the policy takes "
+                f"{self.observation_size}"
+            )
 
     @property
     def batched(self) -> bool:
@@ -207,34 +226,40 @@ class NetworkPolicy:
         missing = {"networks", "sizes", "slack"} - set(arrays)
         if missing:
             raise FileFormatError(f"not a network policy: {', '.join(sorted(missing))} missing from its arrays")
-        networks, sizes = arrays["networks"], arrays["sizes"]
-        if networks.ndim != 2 or networks.shape[1] != parameter_count(sizes.tolist()):
+        sizes = checked(arrays, "sizes", Expected((None,), "whole", 1, MOST_PARAMETERS))
+        networks = checked(arrays, "networks", Expected((None, None)))
+        slack = checked(arrays, "slack", Expected((1,), low=0.0))
+        if len(sizes) < 2 or not len(networks) or networks.shape[1] != parameter_count(sizes.tolist()):
             raise FileFormatError(f"a network policy of sizes {sizes.tolist()} cannot have parameters {networks.shape}")
+        inputs = _read_inputs(arrays, int(sizes[0]))
         if "space" in arrays:
-            space = _read_space(arrays["space"])
-        return cls(networks, sizes, float(arrays["slack"][0]), space, _read_inputs(arrays, int(sizes[0])))
+            space = _read_space(arrays["space"], int(sizes[0]) if inputs is None else len(inputs.mean))
+        try:
+            return cls(networks, sizes, float(slack[0]), space, inputs)
+        except SpaceError as error:
+            raise FileFormatError(f"the parts of a network policy do not fit ({error})") from error
 
 
 def _read_inputs(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Inputs | None:
     """Return how observations become inputs; None for a policy that was saved without saying."""
     if not any(name.startswith("inputs.") for name in arrays):
         return None
-    try:
-        read = Inputs(*(np.ascontiguousarray(arrays[f"inputs.{name}"], dtype=np.float32) for name in Inputs._fields))
-        size = len(read.mean)
-        good = read.scale.shape == (size,) and read.frequencies.shape[1:] == (size,) and input_size(read) == inputs
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(f"the inputs of a network policy are damaged ({error!r})") from error
-    if not good:
+    size = len(checked(arrays, "inputs.mean", Expected((None,))))
+    shapes: dict[str, tuple[int | None, ...]] = {"mean": (size,), "scale": (size,), "frequencies": (None, size)}
+    saved = {name: checked(arrays, f"inputs.{name}", Expected(shape)) for name, shape in shapes.items()}
+    read = Inputs(**{name: np.ascontiguousarray(array, dtype=np.float32) for name, array in saved.items()})
+    if input_size(read) != inputs:
         raise FileFormatError(f"the inputs of a network policy do not fit its {inputs} inputs")
     return read
 
 
-def _read_space(text: NDArray[np.uint8]) -> spaces.Space[Any]:
-    try:
-        data = json.loads(text.tobytes())
-    except ValueError as error:
-        raise FileFormatError(f"the observation space of a network policy is damaged ({error})") from error
+def _read_space(text: NDArray[np.uint8], size: int) -> spaces.Space[Any]:
+    """Return the observation space; one of another size is refused before it is made."""
+    if text.dtype != np.uint8:
+        raise FileFormatError("the observation space of a network policy is damaged (it is no text)")
+    data = parse_json(text.tobytes(), "the observation space of a network policy")
+    if flat_size(data) != size:
+        raise FileFormatError(f"an observation space of {flat_size(data):,} numbers does not fit a policy of {size:,}")
     return space_of(data)
 
 

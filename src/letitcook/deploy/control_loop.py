@@ -17,8 +17,11 @@ long as it was meant to.
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -26,7 +29,7 @@ import numpy as np
 from gymnasium import spaces
 
 from letitcook.core.decisions import Decisions, Policy
-from letitcook.errors import SettingError, SpaceError
+from letitcook.errors import NotFiniteError, SettingError, SpaceError
 from letitcook.wrappers.hold import LastAction, is_hold
 
 Ended = Literal["stop", "max_steps", "interrupt", "error"]
@@ -142,7 +145,8 @@ def run(
     Where the decisions hold the last action (`wait="hold"` when the policy was made), that action is sent again, and
     the policy sees it beside what was sensed; around a base policy the loop needs the system's `action_space` for that.
     `wake()`, a cheap alarm, is called in every period inside a wait and can end it. The loop ends when `stop` says so,
-    after `max_steps` periods, at ctrl-C, or with an error, which is raised; `on_stop(counters)` is called in any case.
+    after `max_steps` periods, at ctrl-C, SIGTERM or SIGHUP, or with an error, which is raised; `on_stop(counters)` is
+    called in any case. What the base answers is checked before it is sent: None, NaN and infinity are errors.
 
     >>> U = Decisions(("push", "stay"), wait=1, durations=(3,))
     >>> sent = []
@@ -160,7 +164,7 @@ def run(
     chooser = _Chooser(_Asked(policy), None if base is None else _Asked(base), decisions, wait, clock, counters, last)
     began = due = 0
     action, waiting = None, False
-    try:
+    with _signals_interrupt() as signals, _stopping(counters, on_stop, signals):
         for k in _periods(rate_hz, clock, counters):
             if _says(stop):
                 counters.ended = "stop"
@@ -181,12 +185,71 @@ def run(
             if waiting:
                 counters.waited += 1
                 counters.longest_wait = max(counters.longest_wait, k + 1 - began)
+    return counters
+
+
+@contextmanager
+def _stopping(counters: Counters, on_stop: Callable[[Counters], object] | None, signals: _Signals) -> Iterator[None]:
+    """Call `on_stop` however the loop ends; the error that ended it is the one that is raised."""
+    first: BaseException | None = None
+    try:
+        yield
     except KeyboardInterrupt:
         counters.ended = "interrupt"
-    finally:
+    except BaseException as error:
+        first = error
+    signals.shield()
+    try:
         if on_stop is not None:
             on_stop(counters)
-    return counters
+    except BaseException as error:
+        if first is None:
+            raise
+        first.add_note(f"on_stop failed after it: {type(error).__name__}: {error}")
+    if first is not None:
+        raise first
+
+
+class _Signals:
+    """Signals that end a loop as ctrl-C does; once it ends, the next one is left out, so that it can end in peace."""
+
+    def __init__(self) -> None:
+        self.ending = False
+
+    def shield(self) -> None:
+        """Leave out the next signal."""
+        self.ending = True
+
+    def take(self, number: int, frame: Any) -> None:
+        """Take a signal."""
+        if self.ending:
+            self.ending = False  # but not the one after it
+            return
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[_Signals]:
+    """Let SIGTERM and SIGHUP end the loop as ctrl-C does, where they would kill the process.
+
+    A program's own handlers, and signals that it ignores, are left as they are; so are threads, which get no signals.
+    """
+    signals = _Signals()
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for name, usual in (
+            ("SIGINT", signal.default_int_handler),
+            ("SIGTERM", signal.SIG_DFL),
+            ("SIGHUP", signal.SIG_DFL),
+        ):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) in (usual, signal.SIG_DFL):
+                before[number] = signal.signal(number, signals.take)
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _says(stop: Callable[[], bool] | Flag | None) -> bool:
@@ -270,7 +333,7 @@ class _Chooser:
             return action, duration, waiting
         if waiting and not (holding and self.sent is None):  # at first there is nothing to hold
             return self.sent if holding else self.wait, duration, True
-        self.sent = self.base.answer(observation)
+        self.sent = _sendable(self.base.answer(observation))
         counters.base_seconds += clock.now() - decided
         counters.base_queries += 1
         return self.sent, duration, waiting
@@ -283,6 +346,19 @@ class _Chooser:
                 "was it learned with other decisions?"
             )
         return int(array.item())
+
+
+def _sendable(action: Any) -> Any:
+    """Return what a base policy answered, or raise if it is nothing that a system should be sent."""
+    if action is None:
+        raise SpaceError("the base policy answered None, which is no action; was it asked for an observation it knows?")
+    try:
+        numbers = np.asarray(action, dtype=np.float64)
+    except (TypeError, ValueError):
+        return action  # not numbers: what it means is the system's matter
+    if not np.isfinite(numbers).all():
+        raise NotFiniteError(f"the base policy answered {action!r}, which is not finite; nothing was sent")
+    return action
 
 
 def _last_action(decisions: Decisions, action_space: spaces.Space[Any] | None) -> LastAction:

@@ -11,13 +11,14 @@ from typing import Any
 
 import polars as pl
 
+from letitcook.core.decisions import Decisions
 from letitcook.errors import FileFormatError
 from letitcook.experiments.jobs import Exact, exact
 from letitcook.experiments.suites import Row, Run
 from letitcook.experiments.sweep import finished, read_suite_manifest, run_folder
 from letitcook.storage import folders
 from letitcook.tasks import TASKS, task_named
-from letitcook.training.run import Point, curve_of, run_manifest
+from letitcook.training.run import Learned, Point, from_files, run_manifest
 
 TIMES = (
     "time_acting",
@@ -101,15 +102,14 @@ def read_results(out: Path) -> Results:
     settings: dict[str, dict[str, Any]] = {}
     for run in done:
         content, folder = folders.read_folder(run_folder(out, run)), run_folder(out, run)
-        manifest = run_manifest(content, folder)
         try:
-            record, curve = _record(run, manifest), _curve(run, curve_of(content, folder))
+            learned, manifest = from_files(content, folder), run_manifest(content, folder)
+            record, curve = _record(run, learned), _curve(run, learned.curve)
             versions[_software(manifest["provenance"])] = None
             _note_settings(settings.setdefault(run.row.task, {}), manifest["run"]["settings"])
-        except (KeyError, TypeError) as error:
-            raise FileFormatError(
-                f"{folder} is damaged ({error!r}); start the sweep again, it mends that run"
-            ) from error
+        except (FileFormatError, KeyError, TypeError, AttributeError) as error:
+            said = str(error) if isinstance(error, FileFormatError) else f"{folder} is damaged ({error!r})"
+            raise FileFormatError(f"{said}; start the sweep again, it mends that run") from error
         records.append(record)
         points.append(curve)
     runs = pl.DataFrame(records, schema=RUNS)
@@ -123,11 +123,11 @@ def _identity(run: Run) -> dict[str, Any]:
     return dict(zip(IDENTITY, (run.id, row.task, row.method, row.lam, row.mode, row.variant, run.seed), strict=True))
 
 
-def _record(run: Run, manifest: dict[str, Any]) -> dict[str, Any]:
-    fresh = Point(**manifest["fresh"])
-    trained = {"steps": manifest["steps"], "decisions": manifest["decisions_taken"]}
+def _record(run: Run, done: Learned) -> dict[str, Any]:
+    fresh = done.fresh
+    trained = {"steps": done.steps, "decisions": done.decisions_taken}
     best = {"best_step": fresh.step, "best_decision": fresh.decision}
-    times = _times(manifest["run"]["decisions"], manifest["time"])
+    times = _times(done.info.decisions, done.time)
     record = {**_identity(run), "preset": run.preset, **trained, **fresh._asdict(), **best, **times}
     del record["step"], record["decision"]
     return record
@@ -153,10 +153,10 @@ def _note_settings(held: dict[str, Any], settings: dict[str, Any]) -> None:
         held[name] = value if held.get(name, value) == value else VARIES
 
 
-def _times(decisions: dict[str, Any], time: Sequence[float]) -> dict[str, float]:
+def _times(decisions: Decisions, time: Sequence[float]) -> dict[str, float]:
     """Sum up the steps in each decision by what they are: acting, the wait action, waits of each duration."""
-    names = ["time_wait_1" if n == decisions["wait"] else "time_acting" for n in range(len(decisions["actions"]))]
-    names += [f"time_wait_{duration}" for duration in decisions["durations"]]
+    names = ["time_wait_1" if n == decisions.wait else "time_acting" for n in range(len(decisions.actions))]
+    names += [f"time_wait_{duration}" for duration in decisions.durations]
     times = dict.fromkeys(names, 0.0)
     for name, steps in zip(names, time, strict=False):  # vanilla has no waits
         times[name] += steps

@@ -9,6 +9,7 @@ four finite tasks, "continuous" those of the other three, and "smoke" a little o
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +25,8 @@ from letitcook.storage import folders
 from letitcook.tasks import TASKS, task_named
 from letitcook.training.spec import METHODS, Kind, RunSpec, default_length, objective_of
 
+VARIANT = re.compile(r"[\w=+,-][\w.=+,-]*|")
+"""Names of variants: they are part of a folder's name, and must not lead out of it."""
 Changes = tuple[tuple[str, Any], ...]
 """Settings that take the place of a preset's, as (name, value)."""
 
@@ -95,6 +98,12 @@ class Run:
 
     def __post_init__(self) -> None:
         task_named(self.row.task)
+        if not VARIANT.fullmatch(self.row.variant):
+            raise SettingError(
+                f"variant = {self.row.variant[:80]!r} cannot be part of a folder's name; use letters, digits and -_.=+,"
+            )
+        if self.seed < 0 or self.steps < 1:
+            raise SettingError(f"seed = {self.seed}, {self.unit}s = {self.steps} is not allowed; give 0, 1 or more")
         objective_of(self.row.method, self.row.lam)
         if self.row.mode not in ("scratch", "wrap"):
             raise UnknownNameError("mode", self.row.mode, ("scratch", "wrap"))

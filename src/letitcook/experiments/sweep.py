@@ -13,14 +13,14 @@ folder it goes on from what is there, and ends with the same numbers to the bit 
 
 from __future__ import annotations
 
+import os
 import shutil
-import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Literal, get_type_hints
 
 from letitcook.core.decisions import Timesteps
 from letitcook.errors import FileFormatError, OutputError
@@ -28,11 +28,10 @@ from letitcook.experiments.engine import Engine
 from letitcook.experiments.jobs import Checkpoint, Failed, Finished, Job, Lost, Message
 from letitcook.experiments.suites import Row, Run, Suite, base_of
 from letitcook.storage import folders
+from letitcook.storage.setting_values import converted
 from letitcook.tasks import task_named
 from letitcook.training.run import VERSION, from_files, run_manifest
 
-LOCK = ".lock"
-"""The file that a sweep at work holds locked."""
 ATTEMPTS = 3
 """How often a run is started whose process or machine is lost, with no checkpoint between."""
 CHECKPOINT_SECONDS = 60.0
@@ -69,9 +68,9 @@ def opened(out: Path, suite: Suite, command: str = "") -> Iterator[None]:
     if held["suite"] != suite.name:
         raise OutputError(f"{out} holds the suite {held['suite']!r}, not {suite.name!r}; choose another with --out")
     folders.check_writable(out, out)
-    with _alone(out):
-        for draft in [*(out / "runs").rglob(".*"), *(out / "unfinished").rglob(".*")]:
-            shutil.rmtree(draft)  # of a sweep that was killed while it wrote
+    with folders.claimed(out, "sweep"):
+        for place in {folder.parent for run in suite.all_runs for folder in _folders_of(out, run)}:
+            folders.recover(place)  # what a sweep left that was killed while it wrote
         _check_held_runs(out, suite)
         folders.write_file(out / folders.MANIFEST, _manifest(suite, command))
         yield
@@ -86,14 +85,20 @@ def read_suite_manifest(out: Path) -> Suite:
     """Return the suite whose sweep is kept in `out`."""
     manifest = folders.read_manifest(out, "suite")
     try:
-        return Suite(manifest["suite"], tuple(_run_of(dict(entry)) for entry in manifest["runs"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{out / folders.MANIFEST} is damaged ({error}); start the sweep again") from error
+        return Suite(converted(manifest["suite"], str), tuple(_run_of(dict(entry)) for entry in manifest["runs"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FileFormatError(
+            f"{out / folders.MANIFEST} is damaged ({str(error)[:200]}); start the sweep again"
+        ) from error
 
 
 def _run_of(entry: dict[str, Any]) -> Run:
-    changes = tuple((name, _hashable(value)) for name, value in entry["changes"])
-    return Run(Row(**entry["row"]), entry["seed"], entry["steps"], entry["preset"], changes, entry.get("unit", "step"))
+    row, types = Row(**entry["row"]), get_type_hints(Row)
+    row = Row(**{name: converted(getattr(row, name), types[name]) for name in types})
+    changes = tuple((converted(name, str), _hashable(value)) for name, value in entry["changes"])
+    seed, steps = converted(entry["seed"], int), converted(entry["steps"], int)
+    unit = converted(entry.get("unit", "step"), Literal["step", "decision"])
+    return Run(row, seed, steps, converted(entry["preset"], str), changes, unit)
 
 
 def _hashable(value: Any) -> Any:
@@ -101,44 +106,19 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Keep other sweeps out of the folder; the lock goes with this process, however it ends."""
-    with (out / LOCK).open("w") as lock:
-        held = not _locked(lock)
-        if held:
-            time.sleep(0.5)  # `at_work` may hold it for a moment
-        if held and not _locked(lock):
-            raise OutputError(f"another sweep is at work in {out}; wait for it, or choose another folder with --out")
-        yield
-
-
 def at_work(out: Path) -> bool:
     """Return whether a sweep is at work in the folder."""
-    try:
-        with (out / LOCK).open("r") as lock:
-            return not _locked(lock)
-    except OSError:
-        return False
+    return folders.at_work(out)
 
 
-def _locked(lock: IO[str]) -> bool:
-    """Lock a file if nobody holds it, and return whether that worked; closing it frees it."""
-    try:
-        import fcntl
-    except ImportError:  # where there are no such locks, nothing can be said
-        return True
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _folders_of(out: Path, run: Run) -> tuple[Path, Path]:
+    return run_folder(out, run), unfinished_folder(out, run)
 
 
 def _check_held_runs(out: Path, suite: Suite) -> None:
     """Refuse a folder whose runs were made with other settings or by another version; remove damaged runs."""
     for run in suite.all_runs:
-        for folder in (run_folder(out, run), unfinished_folder(out, run)):
+        for folder in _folders_of(out, run):
             manifest = _whole(folder)
             if manifest is None:
                 continue
@@ -151,7 +131,9 @@ def _check_held_runs(out: Path, suite: Suite) -> None:
 def _differences(run: Run, manifest: dict[str, Any]) -> list[str]:
     """Return in what a run that is kept differs from the one that is wanted."""
     info, passed = manifest["run"], manifest["steps" if run.unit == "step" else "decisions_taken"]
-    then = {"version": manifest["provenance"]["version"], "preset": info["preset"], **info["settings"]}
+    provenance = manifest.get("provenance")
+    version = provenance.get("version") if isinstance(provenance, dict) else None
+    then = {"version": version, "preset": info["preset"], **info["settings"]}
     now = {"version": VERSION, "preset": run.preset, **run.settings()}
     found = [f"{name} {then.get(name)} instead of {value}" for name, value in now.items() if then.get(name) != value]
     enough = run.steps <= passed < run.steps + task_named(run.row.task).horizon
@@ -162,14 +144,14 @@ def _differences(run: Run, manifest: dict[str, Any]) -> list[str]:
 
 def _whole(folder: Path) -> dict[str, Any] | None:
     """Return the manifest of a run; what is damaged is removed, so that just that run is done again."""
-    if not folder.is_dir():
+    if not os.path.lexists(folder):
         return None
     try:
         content = folders.read_folder(folder)
         from_files(content, folder)
         return run_manifest(content, folder)
-    except (FileFormatError, KeyError):
-        shutil.rmtree(folder)
+    except FileFormatError:
+        folders.remove(folder)
         return None
 
 
@@ -189,8 +171,20 @@ def sweep(
     going: set[Run] = set()
     failed: set[Run] = set()
     losses: Counter[Run] = Counter()
+    again: set[Run] = set()
     try:
-        while waiting or going:
+        while True:
+            for gone in [] if going else _gone(suite, out, waiting, failed):
+                if gone not in again:  # whoever removed it, it is done once more
+                    again.add(gone)
+                    waiting.appendleft(gone)
+                    continue
+                failed.add(gone)
+                lost = Failed("its folder disappeared while the sweep was at work", "")
+                _keep(out, gone, lost)
+                yield gone, lost
+            if not (waiting or going):
+                break
             while len(going) < engine.slots and (run := _next_ready(waiting, out)) is not None:
                 engine.start(_job(out, run, checkpoint_seconds))
                 going.add(run)
@@ -214,6 +208,11 @@ def sweep(
         engine.close()
         if not any((out / "unfinished").rglob(folders.MANIFEST)):
             shutil.rmtree(out / "unfinished", ignore_errors=True)
+
+
+def _gone(suite: Suite, out: Path, waiting: Collection[Run], failed: Collection[Run]) -> list[Run]:
+    """Return what is neither done nor failed nor to be done: runs that somebody removed meanwhile."""
+    return [run for run in suite.all_runs if run not in waiting and run not in failed and not finished(out, run)]
 
 
 def _in_order(suite: Suite, out: Path) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,7 @@ from letitcook.finite.q_learning import (
 )
 from letitcook.finite.settings import CHOICES, PAPER, QSettings
 from letitcook.finite.tables import Tables, observation_key
+from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
 
 
 class QLearner:
@@ -160,6 +162,8 @@ class QLearner:
         self, policy: TablePolicy, episodes: int, seed: int, common_random_numbers: bool = False
     ) -> NDArray[np.float64]:
         """Return the same of a policy that was kept; `common_random_numbers` means nothing here."""
+        if len(policy.table) != len(self._memory.Q) - 1 or policy.table.max() >= self._memory.Q.shape[2]:
+            raise FileFormatError("this policy is one of another environment, or of other decisions")
         Q = np.zeros((len(self._memory.Q), 1, self._memory.Q.shape[2]))
         Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
         return evaluate(self._world, Q, ((1.0, 0.0),), 0.0, self._enough(episodes), seeded(seed))
@@ -184,12 +188,31 @@ class QLearner:
         """Return all that is needed to go on later, to the same bits."""
         return {name: np.array(array) for name, array in self._memory._asdict().items()}
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `arrays` returned."""
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `arrays` returned; all of it is checked first, for the kernels check nothing."""
+        memory, expected = self._memory._asdict(), self._expected()
+        saved = {name: checked(arrays, name, expected[name]) for name in memory}
+        state, time, taken = saved["clock"][STATE:].tolist()
+        fits = state < len(self._world.rows) - 1 and taken <= time < self._world.horizon
+        decisions, times = saved["taken"].max(axis=1).tolist()
+        if not (fits and decisions < self.decisions.n and times < self._world.horizon):
+            raise FileFormatError("the saved episode does not fit the environment; the file is damaged")
+        for name, array in memory.items():
+            array[...] = saved[name]
+
+    def _expected(self) -> dict[str, Expected]:
+        """Return what each array of the memory has to be."""
+        ends = {
+            "visits": (0, MOST_STEPS),
+            "clock": (0, MOST_STEPS),
+            "path": (0, len(self._world.rows) - 1),
+            "taken": (0, max(self._world.horizon, self.decisions.n) - 1),
+        }
+        expected = {}
         for name, array in self._memory._asdict().items():
-            if name not in arrays or arrays[name].shape != array.shape:
-                raise FileFormatError(f"the saved learner does not fit: {name} is missing or of another shape")
-            array[...] = arrays[name]
+            low, high = ends.get(name, (None, None))
+            expected[name] = Expected(array.shape, "real" if array.dtype.kind == "f" else "whole", low, high)
+        return expected
 
 
 def _cumulative(probability: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.errors import FinitenessError
+from letitcook.errors import FileFormatError, FinitenessError
 from letitcook.finite.tables import observation_key
+from letitcook.storage.array_checks import Expected, checked
 
 
 class TablePolicy:
@@ -47,6 +49,12 @@ class TablePolicy:
         return {"observations": np.array(self.keys), "decisions": self.table}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> TablePolicy:
-        """Return the policy that `arrays` came from."""
-        return cls([tuple(key) for key in arrays["observations"].tolist()], arrays["decisions"])
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> TablePolicy:
+        """Return the policy that `arrays` came from, or raise if there is something wrong with them."""
+        keys = arrays.get("observations")
+        if keys is None or keys.ndim != 2 or not keys.shape[1] or keys.dtype.kind not in "biuf":
+            raise FileFormatError("a table policy has no observations, or not one row of numbers for each")
+        table = checked(arrays, "decisions", Expected((len(keys),), "whole", 0, np.iinfo(np.int16).max))
+        if not len(table):
+            raise FileFormatError("a table policy has no observations")
+        return cls([tuple(key) for key in keys.tolist()], table)

@@ -51,7 +51,7 @@ def read_settings(kind: type[S], data: Mapping[str, Any]) -> S:
         return kind(
             **{name: converted(value, types[name]) for old, value in data.items() if (name := renamed.get(old, old))}
         )
-    except (TypeError, KeyError) as error:
+    except (TypeError, KeyError, AttributeError) as error:
         raise FileFormatError(f"the settings of a run are damaged or of another version ({error!r})") from error
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,13 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from letitcook.errors import FileFormatError, SpaceError
+
+MOST_NUMBERS = 2**22
+"""Numbers of an observation above which a described space is refused."""
+LARGEST = 2**53
+"""Counts above this are refused."""
+DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"float16", "float32", "float64"}
+"""Types of a box's numbers."""
 
 
 def space_data(space: spaces.Space[Any]) -> dict[str, Any]:
@@ -39,20 +48,69 @@ def space_data(space: spaces.Space[Any]) -> dict[str, Any]:
     )
 
 
-def space_of(data: dict[str, Any]) -> spaces.Space[Any]:
-    """Return the space that `space_data` described.
+def space_of(data: Any) -> spaces.Space[Any]:
+    """Return the space that `space_data` described; its size is checked before anything is made.
 
     >>> space_of({"type": "Box", "shape": [2], "dtype": "float32", "low": 0.0, "high": None})
     Box(0.0, inf, (2,), float32)
+    >>> space_of({"type": "Box", "shape": [300_000_000], "dtype": "float32", "low": 0.0, "high": None})
+    Traceback (most recent call last):
+    ...
+    letitcook.errors.FileFormatError: a space of 300,000,000 numbers is larger than the 4,194,304 that are read
     """
+    size = flat_size(data)
+    if size > MOST_NUMBERS:
+        raise FileFormatError(f"a space of {size:,} numbers is larger than the {MOST_NUMBERS:,} that are read")
     try:
         made: spaces.Space[Any] = MAKERS[data["type"]](data)
-    except (KeyError, TypeError, ValueError, AssertionError) as error:
-        raise FileFormatError(f"{data!r} does not describe an observation space ({error!r})") from error
+    except (KeyError, TypeError, ValueError, AssertionError, OverflowError, IndexError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        raise _not_a_space(data, error) from error
     return made
 
 
+def flat_size(data: Any) -> int:
+    """Return how many numbers an observation of a described space has when it is flat, whole numbers one-hot.
+
+    >>> flat_size({"type": "Tuple", "spaces": [{"type": "Discrete", "n": 3}, {"type": "Box", "shape": [2, 2]}]})
+    7
+    """
+    try:
+        return SIZES[data["type"]](data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        raise _not_a_space(data, error) from error
+
+
+def _not_a_space(data: Any, error: Exception) -> FileFormatError:
+    return FileFormatError(f"{str(data)[:200]} does not describe an observation space ({str(error)[:100]})")
+
+
+def _counts(value: Any) -> list[int]:
+    """Return whole numbers of at least 0 in nested lists, one after another."""
+    if isinstance(value, list):
+        return [n for inner in value for n in _counts(inner)]
+    if type(value) is not int or not 0 <= value <= LARGEST:
+        raise ValueError(f"{str(value)[:40]} is not a count")
+    return [value]
+
+
+SIZES: dict[str, Callable[[Any], int]] = {
+    "Box": lambda data: math.prod(_counts(list(data["shape"]))),
+    "Discrete": lambda data: _counts(data["n"])[0],
+    "MultiDiscrete": lambda data: sum(_counts(data["nvec"])),
+    "MultiBinary": lambda data: math.prod(_counts(data["n"])),
+    "Dict": lambda data: sum(flat_size(inner) for _, inner in data["spaces"]),
+    "Tuple": lambda data: sum(flat_size(inner) for inner in data["spaces"]),
+}
+"""How long a flat observation of each type of space is."""
+
+
 def _box(data: dict[str, Any]) -> spaces.Space[Any]:
+    if data["dtype"] not in DTYPES:
+        raise ValueError(f"{str(data['dtype'])[:40]} is not a type of numbers")
     shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
     low, high = _bound(data["low"], -np.inf, shape, dtype), _bound(data["high"], np.inf, shape, dtype)
     return spaces.Box(low, high, shape, dtype.type)
@@ -76,5 +134,6 @@ def _plain(bound: NDArray[Any]) -> Any:
 
 
 def _bound(plain: Any, infinity: float, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    numbers = plain if isinstance(plain, list) else [plain] * int(np.prod(shape))
-    return np.array([infinity if number is None else number for number in numbers], dtype=dtype).reshape(shape)
+    if not isinstance(plain, list):
+        return np.full(shape, infinity if plain is None else plain, dtype=dtype)
+    return np.array([infinity if number is None else number for number in plain], dtype=dtype).reshape(shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,15 @@ from letitcook.core.presets import PresetContext
 from letitcook.deep.agent import LDQN
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
-from letitcook.errors import NotFiniteError, SettingError
+from letitcook.errors import OutputError, SettingError
 from letitcook.evaluation.rollout import check_seed
 from letitcook.finite.learner import QLearner
 from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
-from letitcook.storage.folders import check_output
 from letitcook.tasks import Task, task_of
 from letitcook.training.callbacks import Callback
 from letitcook.training.env_spec import WrappedEnvSpec
+from letitcook.training.keeping import CHECKPOINT_SECONDS, RunFolder, kept_in
 from letitcook.training.loop import (
     FRESH_EPISODES,
     FRESH_EPISODES_IN_PYTHON,
@@ -37,13 +37,15 @@ from letitcook.training.loop import (
     Training,
 )
 from letitcook.training.progress import training_line, working
-from letitcook.training.run import Learned, RunInfo, load
+from letitcook.training.run import Learned, RunInfo
 from letitcook.training.selection import Tolerance
 from letitcook.training.spec import RunSpec, Settings, decisions_of
 from letitcook.wrappers.base_policy import base_env_of
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import WaitingEnv, horizon_of, waiting_env_of
 
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that stop a run and keep what it has."""
 PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(equal="first")}
 """How the paper evaluates; which of equally good checkpoints gives its rows, see docs/fidelity.md."""
 
@@ -63,6 +65,7 @@ def learn(
     resume: bool = False,
     progress: bool = True,
     callback: Callback | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Learned:
     """Learn where and how long to wait, from scratch or around a base policy.
 
@@ -78,8 +81,9 @@ def learn(
       million steps with tables, 1 million decisions with networks), or with `"best"` 10 million and 200,000 steps.
     - `tolerance` is how much mean task return you would give for fewer queries, as an amount or a share such as
       `"1%"`, where the result is chosen among several policies.
-    - The run is saved in the folder `out`. Ctrl-C stops after the next evaluation and returns what was learned so far,
-      with `finished` False; `resume` goes on with such a run in `out`.
+    - The run is saved in the folder `out`, with a checkpoint about every `checkpoint_seconds`. Ctrl-C and SIGTERM stop
+      it soon after its first evaluation and return what was learned so far, with `finished` False. `resume` goes on
+      with a run in `out` that was stopped, killed or ended by an error, see docs/reliability.md.
     - `callback` is called after each evaluation, see `training.callbacks`.
 
     >>> from letitcook import make
@@ -87,27 +91,21 @@ def learn(
     >>> result.length, result.queries
     (33.0, 25.0)
     """
-    folder = None if out is None else Path(out)
-    stopped = _stopped_run(folder) if resume else None
-    if folder is not None and stopped is None:
-        check_output(folder)
+    if resume and out is None:
+        raise SettingError("resuming needs the folder of the stopped run; give it with --out (out=... in Python)")
     length, accepted = read_timesteps(steps, decisions), Tolerance.read(tolerance)
     spec = RunSpec(method, lam, seed, preset or "", settings or {}, length, accepted)
-    with working("preparing (the first run compiles its kernels)", progress):
-        training = prepare(waiting_env, spec)
-    if stopped is not None:
-        training.resume(stopped)
-    ended = _train(training, callback, progress, folder)
-    learned = training.result() if ended else training.stopped()
-    if folder is not None:
-        learned.save(folder, replace=stopped is not None)
-    return learned
-
-
-def _stopped_run(folder: Path | None) -> Learned:
-    if folder is None:
-        raise SettingError("resuming needs the folder of the stopped run; give it with --out (out=... in Python)")
-    return load(folder)
+    with ExitStack() as stack:
+        kept = None if out is None else stack.enter_context(kept_in(Path(out), resume, checkpoint_seconds))
+        with working("preparing (the first run compiles its kernels)", progress):
+            training = prepare(waiting_env, spec)
+        if resume and kept is not None:
+            kept.resume(training)
+        ended = _train(training, callback, progress, kept)
+        learned = training.result() if ended else training.stopped()
+        if kept is not None and ended:
+            kept.finish(learned)
+        return learned
 
 
 def _usual_preset(env: gym.Env[Any, Any] | WaitingVectorEnv) -> str:
@@ -115,10 +113,10 @@ def _usual_preset(env: gym.Env[Any, Any] | WaitingVectorEnv) -> str:
     return "best" if isinstance(env, WaitingVectorEnv) or task_of(waiting_env_of(env)) is None else "paper"
 
 
-def _train(training: Training, callback: Callback | None, progress: bool, keep: Path | None) -> bool:
-    """Train with a progress line to the end, or until ctrl-C; returns whether the end was reached.
+def _train(training: Training, callback: Callback | None, progress: bool, kept: RunFolder | None) -> bool:
+    """Train with a progress line to the end, or until ctrl-C or SIGTERM; returns whether the end was reached.
 
-    If the environment gives something that is not a number, what was good so far is kept in the folder `keep`.
+    Whatever goes wrong, what was good so far is kept.
     """
     using = {"table": "tables", "network": "networks"}[training.info.policy]
     try:
@@ -126,34 +124,51 @@ def _train(training: Training, callback: Callback | None, progress: bool, keep: 
             _interruptible() as interrupted,
             training_line(training.timesteps, progress, training.passed(), using) as show,
         ):
-            for point in training.run(callback):
+
+            def look(training: Training) -> bool:
+                if kept is not None:
+                    kept.look(training)
+                return not interrupted.is_set()
+
+            for point in training.run(callback, look):
                 show(training.passed(), point, training.best or point)
                 if interrupted.is_set():
                     break
-    except NotFiniteError:
-        if keep is not None and training.best is not None:
-            training.stopped().save(keep, replace=True)
+    except BaseException:
+        if kept is not None and training.best is not None:
+            with suppress(OutputError):  # what went wrong first is what is raised
+                kept.keep(training.stopped())
         raise
+    if not training.ended and kept is not None:
+        kept.keep(training.stopped())
     return training.ended
 
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """Let the first ctrl-C set an event, and a second one interrupt at once; only the main thread can do so."""
+    """Let the first ctrl-C or SIGTERM set an event, and a second one interrupt at once.
+
+    Only the main thread can do so. A signal that is ignored, as SIGHUP under `nohup`, stays ignored.
+    """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
+    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
 
     def ask(signum: int, frame: Any) -> None:
         asked.set()
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, signal.default_int_handler if handler is signal.SIG_DFL else handler)
 
-    before = signal.signal(signal.SIGINT, ask)
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) -> Training:

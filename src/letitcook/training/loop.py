@@ -10,7 +10,7 @@ taken up again to the same bits.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -51,6 +51,8 @@ LOOKS, LOOKS_IN_PYTHON = (100, 100, 200, 400, 800), (20, 20, 40, 80)
 """Episodes of each look at a candidate that may be chosen."""
 NEVER = np.float32(1e6)
 """Taken from the value of a decision that is not to be taken any more."""
+PIECE_SECONDS = 1.0
+"""Seconds of training after which the run looks around."""
 CANDIDATES = 64
 """Candidates that are kept, beside the front and those that may become the reference."""
 
@@ -154,16 +156,21 @@ class Training:
     """How the policy was chosen, where there were several candidates."""
     rollout: Totals | None = None
     """The training episodes that ended since the evaluation before the last, where there is a callback."""
+    _piece: int = EVERY // 10
+    """Timesteps after which a run looks around."""
 
-    def run(self, callback: Callback | None = None) -> Iterator[Point]:
-        """Train to the end, and yield each evaluation; a callback is called after each of them."""
+    def run(
+        self, callback: Callback | None = None, between: Callable[[Training], bool] | None = None
+    ) -> Iterator[Point]:
+        """Train to the end, and yield each evaluation; a callback is called after each of them.
+
+        Where evaluations are far apart, `between` is called about every second, and returns whether to go on.
+        """
         while not self.ended:
             begun = time.perf_counter()
             before = None if callback is None else self.learner.totals()
-            left = {self.timesteps.unit: self.timesteps.count - self.passed()}
-            clock = self.learner.timestep
-            left[clock] = min(self.plan.every - self.passed(clock) % self.plan.every, left.get(clock, FOREVER))
-            self.learner.advance(steps=left.get("step", FOREVER), decisions=left.get("decision", FOREVER))
+            if not self._advance(between):
+                return
             point = self._evaluation()
             self.curve.append(point)
             self.seconds += time.perf_counter() - begun
@@ -171,6 +178,29 @@ class Training:
                 self.rollout = self.learner.totals().since(before)
                 callback(point, self)
             yield point
+
+    def _advance(self, between: Callable[[Training], bool] | None) -> bool:
+        """Train up to the next evaluation; returns whether that was reached.
+
+        Where that takes long, it is done in pieces with a look around after each, which changes no result.
+        """
+        clock, every = self.learner.timestep, self.plan.every
+        until = {self.timesteps.unit: self.timesteps.count}
+        due = self.passed(clock) - self.passed(clock) % every + every
+        until[clock] = min(due, until.get(clock, FOREVER))
+        while all(self.passed(unit) < end for unit, end in until.items()):
+            begun = time.perf_counter()
+            left = {unit: end - self.passed(unit) for unit, end in until.items()}
+            if between is not None:
+                left[clock] = min(left[clock], self._piece)
+            self.learner.advance(steps=left.get("step", FOREVER), decisions=left.get("decision", FOREVER))
+            if between is not None:
+                if not between(self) and self.best is not None:
+                    return False
+                took = time.perf_counter() - begun
+                factor = 2.0 if took < PIECE_SECONDS / 2 else 0.5 if took > 2 * PIECE_SECONDS else 1.0
+                self._piece = max(1, min(every, int(self._piece * factor)))
+        return True
 
     @property
     def ended(self) -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
@@ -96,5 +97,5 @@ def working(what: str, enabled: bool = True) -> Iterator[None]:
     if not enabled:
         yield
         return
-    with Console(stderr=True).status(f"{what} ..."):
+    with Console(stderr=True).status(escape(f"{what} ...")):
         yield

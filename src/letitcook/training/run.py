@@ -5,24 +5,26 @@ from __future__ import annotations
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.core.decisions import Decisions, Policy
+from letitcook.core.decisions import Decisions, Policy, check_durations
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
-from letitcook.errors import FileFormatError
+from letitcook.errors import FileFormatError, LetItCookError
 from letitcook.finite.policy import TablePolicy
 from letitcook.finite.settings import QSettings
 from letitcook.storage import folders
-from letitcook.storage.setting_values import read_settings
+from letitcook.storage.array_checks import Expected, checked
+from letitcook.storage.setting_values import converted, read_settings
 from letitcook.training.env_spec import WrappedEnvSpec
 from letitcook.training.selection import BASE_QUERIES, QUERIES, Candidate
 
@@ -54,8 +56,11 @@ def read_decisions(data: Mapping[str, Any]) -> Decisions:
     >>> read_decisions({"actions": ["go", "stay"], "wait": 1, "durations": [2]}).n
     3
     """
-    rest = {name: data[name] for name in ("hold", "cost") if name in data}
-    return Decisions(tuple(data["actions"]), data["wait"], tuple(data["durations"]), **rest)
+    types = get_type_hints(Decisions)
+    known = {name: converted(data[name], types[name]) for name in types if name in data}
+    if known["durations"]:
+        check_durations(known["durations"])
+    return Decisions(**known)
 
 
 @dataclass(frozen=True)
@@ -104,16 +109,16 @@ class RunInfo:
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> RunInfo:
         """Return the record that `data()` described."""
-        decisions, spec = data["decisions"], data["env_spec"]
+        spec = data["env_spec"]
         return cls(
-            policy=data["policy"],
-            method=data["method"],
-            lam=data["lambda"],
-            seed=data["seed"],
-            preset=data["preset"],
+            policy=converted(data["policy"], Literal["table", "network"]),
+            method=converted(data["method"], Literal["lexicographic", "scalar", "vanilla"]),
+            lam=converted(data["lambda"], float | None),
+            seed=converted(data["seed"], int),
+            preset=converted(data["preset"], str),
             settings=read_settings(SETTINGS[data["policy"]], data["settings"]),
-            decisions=read_decisions(decisions),
-            task=data["task"],
+            decisions=read_decisions(data["decisions"]),
+            task=converted(data["task"], str | None),
             env_spec=None if spec is None else WrappedEnvSpec.of_data(spec),
         )
 
@@ -194,7 +199,6 @@ class Learned:
             "provenance": provenance(),
         }
         made = {
-            folders.MANIFEST: folders.manifest("run", content),
             POLICY: folders.pack_arrays(self.policy.arrays()),  # type: ignore[attr-defined]
             CURVE: folders.pack_arrays({name: curve[:, i] for i, name in enumerate(Point._fields)}),
         }
@@ -204,7 +208,7 @@ class Learned:
             made[FRONT] = folders.pack_arrays(candidate_arrays(self.front))
         if self.checkpoint is not None:
             made[CHECKPOINT] = folders.pack_arrays(self.checkpoint)
-        return made
+        return {**made, folders.MANIFEST: folders.manifest("run", content, made)}
 
 
 def provenance() -> dict[str, Any]:
@@ -242,7 +246,7 @@ def source_commit() -> str | None:
 
 
 def load(path: str | Path) -> Learned:
-    """Read a run that was saved.
+    """Read a run that was saved; of one that was killed, its newest checkpoint.
 
     >>> import tempfile
     >>> from letitcook import learn, make
@@ -253,42 +257,92 @@ def load(path: str | Path) -> Learned:
     ('lexicographic', 2)
     """
     folder = Path(path)
+    if not (folder / folders.MANIFEST).exists():
+        for state in states_of(folder):  # of a run that did not reach its end
+            with suppress(FileFormatError):
+                return from_files(folders.read_folder(state), state)
     folders.read_manifest(folder, "run")  # says best what is wrong with a folder of another kind
     return from_files(folders.read_folder(folder), folder)
 
 
+def states_of(folder: Path) -> list[Path]:
+    """Return the folders that hold a state of the run in `folder`, the newest first: the result, then checkpoints."""
+    try:
+        names = sorted(path.name for path in (folder / folders.CHECKPOINTS).iterdir() if path.name.isdigit())
+    except OSError:
+        names = []
+    itself = [folder] if (folder / folders.MANIFEST).is_file() else []
+    finished = bool(itself) and _is_finished(folder)
+    checkpoints = [folder / folders.CHECKPOINTS / name for name in reversed(names)]
+    return [*itself, *checkpoints] if finished else [*checkpoints, *itself]
+
+
+def _is_finished(folder: Path) -> bool:
+    try:
+        return folders.read_manifest(folder, "run").get("finished") is True
+    except FileFormatError:
+        return False
+
+
 def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
-    """Return the run that these files hold; `folder` is where they stand."""
+    """Return the run that these files hold, every part of them checked; `folder` is where they stand."""
     manifest = run_manifest(content, folder)
     arrays = folders.unpack_arrays(content.get(POLICY), folder / POLICY)
     base, checkpoint, front = content.get(BASE), content.get(CHECKPOINT), content.get(FRONT)
     try:
         info = RunInfo.of_data(manifest["run"])
         return Learned(
-            policy=POLICIES[info.policy].from_arrays(arrays),
-            best=Point(**manifest["best"]),
-            fresh=Point(**manifest["fresh"]),
+            policy=_policy_of(arrays, info.policy, info.decisions),
+            best=_point_of(manifest["best"]),
+            fresh=_point_of(manifest["fresh"]),
             curve=curve_of(content, folder),
-            steps=manifest["steps"],
-            decisions_taken=manifest["decisions_taken"],
-            seconds=manifest["seconds"],
+            steps=converted(manifest["steps"], int),
+            decisions_taken=converted(manifest["decisions_taken"], int),
+            seconds=converted(manifest["seconds"], float),
             info=info,
-            time=tuple(manifest.get("time", ())),
+            time=converted(manifest.get("time", ()), tuple[float, ...]),
             base=None if base is None else NetworkPolicy.from_arrays(folders.unpack_arrays(base, folder / BASE)),
-            evaluation_episodes=int(manifest.get("evaluation_episodes", 0)),
-            choice=manifest.get("choice"),
+            evaluation_episodes=converted(manifest.get("evaluation_episodes", 0), int),
+            choice=_object_of(manifest.get("choice")),
             front=() if front is None else tuple(candidates_of(folders.unpack_arrays(front, folder / FRONT), info)),
-            checkpoint=None if manifest["finished"] else folders.unpack_arrays(checkpoint, folder / CHECKPOINT),
+            checkpoint=None
+            if converted(manifest["finished"], bool)
+            else folders.unpack_arrays(checkpoint, folder / CHECKPOINT),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, FileFormatError):
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, FileFormatError) and str(error).startswith(str(folder)):
             raise
-        raise FileFormatError(f"{folder} is damaged or incomplete ({error!r}); train it anew") from error
+        said = str(error) if isinstance(error, LetItCookError) else repr(error)
+        raise FileFormatError(f"{folder} is damaged or incomplete ({said}); train it anew") from error
+
+
+def _point_of(data: Mapping[str, Any]) -> Point:
+    """Return an evaluation that was saved as plain data."""
+    if set(data) != set(Point._fields):
+        raise FileFormatError(f"an evaluation has {sorted(data)} where {sorted(Point._fields)} are needed")
+    types = get_type_hints(Point)
+    return Point(**{name: converted(data[name], types[name]) for name in Point._fields})
+
+
+def _object_of(data: Any) -> dict[str, Any] | None:
+    if data is not None and not isinstance(data, dict):
+        raise FileFormatError(f"{str(data)[:40]!r} stands where an object is needed")
+    return data
+
+
+def _policy_of(arrays: Mapping[str, NDArray[Any]], kind: str, decisions: Decisions) -> Any:
+    """Return the policy among saved arrays; its answers are decisions of the run."""
+    policy = POLICIES[kind].from_arrays(arrays)
+    answers = int(policy.sizes[-1]) if isinstance(policy, NetworkPolicy) else int(policy.table.max(initial=-1)) + 1
+    if answers != decisions.n if isinstance(policy, NetworkPolicy) else answers > decisions.n:
+        raise FileFormatError(f"a policy of {answers} decisions does not fit a run with {decisions.n}")
+    return policy
 
 
 def run_manifest(content: Mapping[str, bytes], folder: Path) -> dict[str, Any]:
-    """Return the manifest among a run's files, in today's form if an older version wrote it."""
+    """Return the manifest among a run's files, in today's form if an older version wrote it; checksums are checked."""
     manifest = folders.parse_manifest(content.get(folders.MANIFEST, b""), "run", folder / folders.MANIFEST)
+    folders.check_sums(content, manifest, folder)
     return _upgraded(manifest, folder) if manifest["format"] == 1 else manifest
 
 
@@ -332,20 +386,27 @@ def candidates_of(arrays: Mapping[str, NDArray[Any]], info: RunInfo) -> list[Can
             parts.setdefault(int(number), {})[part] = array
     found = []
     for _, its in sorted(parts.items()):
-        step, *decision, z = its["met"].tolist()
-        policy = POLICIES[info.policy].from_arrays(its)
-        log_lambda, screening = None if np.isnan(z) else z, its["screening"].copy()
-        found.append(
-            Candidate(
-                int(step), log_lambda, policy, screening, decision=int(sum(decision)), paid=paid_for(info.decisions)
-            )
-        )
+        step, *decision, z = checked(its, "met", Expected((None,), nan=True)).tolist()
+        if len(decision) > 1 or np.isnan([step, *decision]).any():
+            raise FileFormatError("a candidate does not say when it was met")
+        policy = _policy_of(its, info.policy, info.decisions)
+        screening = checked(its, "screening", Expected((None, None)))
+        if screening.shape[0] < 1 or screening.shape[1] < 4:
+            raise FileFormatError(f"a candidate's episodes have shape {screening.shape}")
+        rows = np.array(screening, dtype=np.float64)
+        log_lambda, paid = None if np.isnan(z) else z, paid_for(info.decisions)
+        found.append(Candidate(int(step), log_lambda, policy, rows, decision=int(sum(decision)), paid=paid))
     return found
 
 
 def curve_of(content: Mapping[str, bytes], folder: Path) -> list[Point]:
     """Return the learning curve that a run's files hold."""
     curve = folders.unpack_arrays(content.get(CURVE), folder / CURVE)
-    curve.setdefault("decision", np.zeros(len(curve["step"])))  # version 0.1 did not count them
-    rows = zip(*(curve[name].tolist() for name in Point._fields), strict=True)
+    n = len(curve["step"]) if "step" in curve and curve["step"].ndim == 1 else 0
+    curve.setdefault("decision", np.zeros(n))  # version 0.1 did not count them
+    try:
+        columns = [checked(curve, name, Expected((n,))).tolist() for name in Point._fields]
+    except FileFormatError as error:
+        raise FileFormatError(f"{folder / CURVE} is damaged ({error}); write it anew") from error
+    rows = zip(*columns, strict=True)
     return [Point(int(step), int(decision), *numbers) for step, decision, *numbers in rows]

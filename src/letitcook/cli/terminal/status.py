@@ -23,7 +23,7 @@ def status_of(out: Path) -> dict[str, Any]:
     for run in runs:
         log = sweeps.failure_log(out, run)
         if log.is_file():
-            failures[run.id] = {"reason": log.read_text(encoding="utf-8").splitlines()[1], "log": str(log)}
+            failures[run.id] = {"reason": _reason(log), "log": str(log)}
     return {
         "suite": suite.name,
         "at_work": sweeps.at_work(out),
@@ -38,12 +38,17 @@ def status_of(out: Path) -> dict[str, Any]:
     }
 
 
+def _reason(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[1] if len(lines) > 1 else "its log is damaged"
+
+
 def _passed(out: Path, run: Run) -> int:
     """Return how far the checkpoint of a run is, in the unit of its length; 0 if there is none."""
     try:
         manifest = folders.read_manifest(sweeps.unfinished_folder(out, run), "run")
         return int(manifest["steps" if run.unit == "step" else "decisions_taken"])
-    except (FileFormatError, KeyError):
+    except (FileFormatError, KeyError, TypeError, ValueError):
         return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from letitcook.deep.policy import NOBODY, BatchChooser, Chooser, NetworkPolicy, 
 from letitcook.deep.replay import remember_intra_option
 from letitcook.deep.state import EPISODE_STEP, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
 from letitcook.deep.update import learn
+from letitcook.errors import FileFormatError
+from letitcook.storage.array_checks import Expected, checked
 from letitcook.tasks import simulated
 from letitcook.tasks.task import Task
 
@@ -301,7 +304,16 @@ class CompiledDriver:
         names = ("state", "observation", "counts")
         return {f"world.{name}": getattr(self._world, name).copy() for name in names}
 
-    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+    def check(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        """Raise if what `arrays` returned does not fit."""
+        for name in ("state", "observation"):
+            checked(arrays, f"world.{name}", Expected(getattr(self._world, name).shape, low=-1e9, high=1e9))
+        if "world.counts" in arrays:
+            checked(arrays, "world.counts", Expected(self._world.counts.shape))
+        if int(arrays["counters"][EPISODE_STEP]) >= self._world.horizon:
+            raise FileFormatError("the saved episode is longer than the task's; the file is damaged")
+
+    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         """Go back to where the episode stood."""
         self._world.state[:] = arrays["world.state"]
         self._world.observation[:] = arrays["world.observation"]

@@ -8,7 +8,7 @@ where it stood. An environment that does not repeat itself under a seed begins a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -23,6 +23,7 @@ from letitcook.deep.replay import remember_intra_option
 from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
 from letitcook.deep.update import learn
 from letitcook.errors import NotFiniteError, SettingError
+from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
 
 SEEDS = 2**31 - 1
 
@@ -194,15 +195,27 @@ class PythonDriver:
             "slots.decisions": np.array([u for slot in slots for u in slot.decisions], dtype=np.int64),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def check(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Raise if what `arrays` returned does not fit."""
+        n, size, last = len(self._slots), len(self._learner.inputs.mean), len(self._learner.durations) - 1
+        checked(arrays, "slots.turn", Expected((1,), "whole", 0, n - 1))
+        checked(arrays, "slots.seed", Expected((n,), "whole", 0, SEEDS))
+        checked(arrays, "slots.running", Expected((n,), "truth"))
+        checked(arrays, "slots.observation", Expected((n, size)))
+        lengths = checked(arrays, "slots.length", Expected((n,), "whole", 0, MOST_STEPS))
+        checked(arrays, "slots.decisions", Expected((int(lengths.sum(dtype=np.int64)),), "whole", 0, last))
+        if "slots.counts" in arrays:
+            checked(arrays, "slots.counts", Expected(self._counts.shape))
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Run the episodes again to where they stood."""
         self._turn = int(arrays["slots.turn"][0])
         self._counts[:] = arrays.get("slots.counts", 0.0)
-        ends = np.cumsum(arrays["slots.length"])
+        ends = np.cumsum(arrays["slots.length"], dtype=np.int64)
         for i, slot in enumerate(self._slots):
             slot.seed = int(arrays["slots.seed"][i])
             slot.decisions = arrays["slots.decisions"][ends[i] - arrays["slots.length"][i] : ends[i]].tolist()
-            slot.observation = arrays["slots.observation"][i].copy() if arrays["slots.running"][i] else None
+            slot.observation = arrays["slots.observation"][i].astype(np.float32) if arrays["slots.running"][i] else None
             slot.replay_episode()
 
 

@@ -6,6 +6,8 @@ run again: an evaluation, which borrows the environments, and a stopped run that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,7 @@ from letitcook.deep.policy import NetworkPolicy, flat
 from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
 from letitcook.deep.update import learn
 from letitcook.errors import SettingError
+from letitcook.storage.array_checks import Expected, checked
 from letitcook.wrappers.vector import Finished, WaitingVectorEnv, play
 
 
@@ -95,7 +98,12 @@ class VectorDriver:
         """Return what was counted; where episodes stand cannot be kept."""
         return {"vector.counts": self._counts.copy()}
 
-    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+    def check(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        """Raise if what `arrays` returned does not fit."""
+        if "vector.counts" in arrays:
+            checked(arrays, "vector.counts", Expected(self._counts.shape))
+
+    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         """Go on with new episodes."""
         self._counts[:] = arrays.get("vector.counts", 0.0)
         self._seen = []
