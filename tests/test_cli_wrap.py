@@ -17,6 +17,7 @@ from letitcook import load
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint, read_action
 from letitcook.training.loop import Training
+from signing import sign
 
 CODE = """
 from pathlib import Path
@@ -307,6 +308,7 @@ def saved(call: Any, tmp_path: Path) -> Any:
         manifest = json.loads(path.read_text())
         manifest["run"]["env_spec"].update(changes)
         path.write_text(json.dumps(manifest))
+        sign(path.parent)
 
     return change
 
@@ -356,6 +358,7 @@ def test_a_damaged_run_is_refused(call: Any, saved: Any, tmp_path: Path) -> None
     for name in ("decisions", "env_spec", "settings"):
         info = {key: value for key, value in manifest["run"].items() if key != name}
         path.write_text(json.dumps({**manifest, "run": info}))
+        sign(path.parent)
         code, _, err = call("evaluate", "run", "--episodes", "2")
         assert (code, "Traceback" in err) == (2, False)
     path.write_text(json.dumps(manifest)[:-100])
@@ -363,6 +366,7 @@ def test_a_damaged_run_is_refused(call: Any, saved: Any, tmp_path: Path) -> None
     assert (code, "is damaged" in err) == (2, True)
     path.write_text(json.dumps(manifest))
     (tmp_path / "run" / "policy.safetensors").write_bytes(b"x")
+    sign(path.parent)
     code, _, err = call("evaluate", "run")
     assert (code, "policy.safetensors is damaged" in err) == (2, True)
     assert not (tmp_path / "loaded").exists()

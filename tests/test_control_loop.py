@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from letitcook import Decisions, WaitingEnv, make, plan, rollout
+from letitcook.core.decisions import WRAPPER
 from letitcook.deep.network import initial_parameters
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deploy import control_loop
 from letitcook.deploy.control_loop import Counters, SimulatedClock, run
-from letitcook.errors import SettingError, SpaceError
+from letitcook.errors import NotFiniteError, SettingError, SpaceError
 from letitcook.tasks import task_named
 
 U = Decisions(("push", "stay"), wait=1, durations=(4, 10))
@@ -374,3 +375,54 @@ def test_an_answer_that_is_no_decision_is_not_carried_out(answer: Any) -> None:
     with pytest.raises(SpaceError, match="0..3"):
         system.run(lambda observation: answer)
     assert system.sent == []
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_that_would_kill_reach_on_stop(which: signal.Signals) -> None:
+    stopped: list[Counters] = []
+
+    def act(action: Any) -> None:
+        sent.append(action)
+        if len(sent) == 3:
+            signal.raise_signal(which)
+
+    def on_stop(counters: Counters) -> None:
+        signal.raise_signal(which)  # an impatient supervisor does not keep the system from being stopped
+        stopped.append(counters)
+
+    sent: list[Any] = []
+    before = signal.signal(which, signal.SIG_DFL)
+    try:
+        counters = run(lambda o: 0, lambda: 0, act, 50, U, on_stop=on_stop, clock=SimulatedClock())
+        assert signal.getsignal(which) is signal.SIG_DFL
+    finally:
+        signal.signal(which, before)
+    assert stopped == [counters]
+    assert counters.ended == "interrupt"
+
+
+def test_an_on_stop_that_raises_does_not_hide_the_error_before_it() -> None:
+
+    def act(action: Any) -> None:
+        raise ZeroDivisionError("first")
+
+    def on_stop(counters: Counters) -> None:
+        raise KeyError("second")
+
+    with pytest.raises(ZeroDivisionError, match="first") as raised:
+        run(lambda o: 0, lambda: 0, act, 50, U, on_stop=on_stop, clock=SimulatedClock())
+    assert raised.value.__notes__ == ["on_stop failed after it: KeyError: 'second'"]
+    with pytest.raises(KeyError, match="second"):
+        run(lambda o: 0, lambda: 0, lambda a: None, 50, U, on_stop=on_stop, max_steps=1, clock=SimulatedClock())
+
+
+@pytest.mark.parametrize("answer", [None, float("nan"), [0.0, float("inf")], np.array([np.nan])])
+def test_what_a_base_should_not_say_is_not_sent(answer: Any) -> None:
+    sent: list[Any] = []
+    wrapper = Decisions(WRAPPER, wait=1, durations=(3,))
+    with pytest.raises((SpaceError, NotFiniteError), match="the base policy answered"):
+        run(
+            lambda o: 0, lambda: 0, sent.append, 50, wrapper,
+            base=lambda o: answer, wait=0, max_steps=2, clock=SimulatedClock(),
+        )  # fmt: skip
+    assert sent == []

@@ -4,6 +4,7 @@ import io
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from letitcook.cli.terminal.status import status_lines, status_of
 from letitcook.cli.terminal.tables import comparison_tables
 from letitcook.core.decisions import Timesteps, read_timesteps
 from letitcook.deep.settings import BEST
-from letitcook.errors import OutputError, SettingError, UnknownNameError
+from letitcook.errors import FileFormatError, OutputError, SettingError, UnknownNameError
 from letitcook.experiments import jobs, results
 from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.engines import Processes, Serial, engine_named
@@ -28,6 +29,7 @@ from letitcook.experiments.suites import BASE_SEEDS, LEFT_OUT, Row, Run, Suite, 
 from letitcook.report.compare import compare, comparison_frame, write_comparison
 from letitcook.storage import folders
 from letitcook.training.run import load
+from signing import sign
 
 FEW = Suite(
     "few",
@@ -230,6 +232,7 @@ def test_an_output_with_something_else_in_it_is_left_alone(tmp_path: Path) -> No
     manifest = sweeps.run_folder(out, FEW.runs[0]) / folders.MANIFEST
     old = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**old, "provenance": {**old["provenance"], "version": "0.0.1"}}))
+    sign(manifest.parent)
     with pytest.raises(OutputError, match="version 0.0.1 instead of"):
         sweep_all(FEW, out)
     (tmp_path / "mine").mkdir()
@@ -473,3 +476,114 @@ def test_the_board_counts_rows_runs_steps_and_time(monkeypatch: pytest.MonkeyPat
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "failed  cook/lexicographic/wrap/seed0: ValueError: no" in shown
     assert str(sweeps.failure_log(tmp_path, FEW.runs[2])) in shown
+
+
+def damaged_manifest(text: bytes) -> Any:
+    def do(folder: Path) -> None:
+        (folder / folders.MANIFEST).write_bytes(text)
+
+    return do
+
+
+def text_for_a_number(folder: Path) -> None:
+    manifest = json.loads((folder / folders.MANIFEST).read_text())
+    (folder / folders.MANIFEST).write_text(json.dumps({**manifest, "steps": "many"}))
+    sign(folder)
+
+
+def a_link(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(folder.with_name("nowhere"))
+
+
+def a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("x")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damaged_manifest(b'{"kind": "run", "format": 3, "steps": 1e999}'),
+        damaged_manifest(b"[" * 100_000),
+        damaged_manifest(b""),
+        text_for_a_number,
+        a_link,
+        a_file,
+    ],
+    ids=["1e999", "brackets", "empty", "text", "link", "file"],
+)
+def test_a_damaged_run_is_done_again_and_no_other(tmp_path: Path, damage: Any) -> None:
+    out = tmp_path / "out"
+    sweep_all(FEW, out)
+    before = {run: (sweeps.run_folder(out, run) / "policy.safetensors").read_bytes() for run in FEW.runs}
+    damage(sweeps.run_folder(out, FEW.runs[0]))
+    told = sweep_all(FEW, out)
+    assert {run for run, _ in told} == {FEW.runs[0]}
+    assert {run: (sweeps.run_folder(out, run) / "policy.safetensors").read_bytes() for run in FEW.runs} == before
+
+
+def test_what_was_not_made_here_is_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep_all(FEW, out)
+    place = sweeps.run_folder(out, FEW.runs[0]).parent
+    for hidden in (out / "runs" / ".git", place / ".git", place / ".seed0-notours"):
+        hidden.mkdir()
+        (hidden / "HEAD").write_text("mine")
+    (out / "runs" / ".DS_Store").write_text("x")
+    (place / ".DS_Store").write_text("x")
+    ours = place / ".seed0-0123abcd.draft"
+    ours.mkdir()
+    assert sweep_all(FEW, out) == []
+    assert (out / "runs" / ".git" / "HEAD").exists()
+    assert (place / ".git" / "HEAD").exists()
+    assert (place / ".seed0-notours").exists()
+    assert (out / "runs" / ".DS_Store").exists()
+    assert not ours.exists()
+
+
+def test_a_kill_between_the_two_moves_of_a_replacement_loses_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep_all(FEW, out)
+    folder = sweeps.run_folder(out, FEW.runs[0])
+    folder.rename(folder.with_name(f".{folder.name}-0123abcd.older"))
+    folder.with_name(f".{folder.name}-0123abcd.draft").mkdir()
+    assert sweep_all(FEW, out) == [], "the run is back, not done again"
+    assert folder.is_dir()
+    assert not list(folder.parent.glob(".*"))
+
+
+def test_a_run_that_disappears_meanwhile_is_done_once_more(tmp_path: Path) -> None:
+    out, removed = tmp_path / "out", []
+    with sweeps.opened(out, FEW):
+        for run, message in sweeps.sweep(FEW, out, Serial()):
+            if isinstance(message, Finished) and run == FEW.runs[0] and not removed:
+                removed.append(run)
+                shutil.rmtree(sweeps.run_folder(out, run))
+    assert removed
+    assert all(sweeps.finished(out, run) for run in FEW.runs)
+
+
+def test_a_run_that_disappears_again_and_again_is_a_failure(tmp_path: Path) -> None:
+    out, last = tmp_path / "out", {}
+    with sweeps.opened(out, FEW):
+        for run, message in sweeps.sweep(FEW, out, Serial()):
+            last[run] = message
+            if isinstance(message, Finished) and run == FEW.runs[0]:
+                shutil.rmtree(sweeps.run_folder(out, run))
+    assert isinstance(last[FEW.runs[0]], Failed)
+    assert "disappeared" in last[FEW.runs[0]].reason
+
+
+@pytest.mark.parametrize("change", [{"variant": "../../x"}, {"variant": ".."}, {"seed": "../x"}, {"seed": -1}])
+def test_a_sweep_manifest_leads_nowhere_else(tmp_path: Path, change: dict[str, Any]) -> None:
+    out = tmp_path / "out"
+    with sweeps.opened(out, FEW):
+        pass
+    manifest = json.loads((out / folders.MANIFEST).read_text())
+    place = manifest["runs"][0]["row"] if "variant" in change else manifest["runs"][0]
+    place.update(change)
+    (out / folders.MANIFEST).write_text(json.dumps(manifest))
+    sign(out)
+    with pytest.raises(FileFormatError, match="is damaged"):
+        sweeps.read_suite_manifest(out)

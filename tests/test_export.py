@@ -289,12 +289,16 @@ def test_the_folder_needs_numpy_alone(tmp_path: Path) -> None:
     assert steps == decisions.durations_of[answers[0]]
 
 
+STANDARD = ("io", "json", "math", "pathlib", "struct", "tokenize", "typing", "zipfile", "zlib")
+"""Modules of the standard library that the loader needs."""
+
+
 def test_the_loader_is_old_pythons_too(tmp_path: Path) -> None:
     folder = to_numpy(random_networks((4, 8, 3), 1, 0.0), tmp_path / "robot")
     tree = ast.parse((folder / "policy.py").read_text(encoding="utf-8"), feature_version=(3, 8))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert imported == {"__future__", "json", "pathlib", "typing", "numpy", "numpy.typing"}
+    assert imported == {"__future__", "numpy", "numpy.typing", *STANDARD}
 
 
 # --- mistakes ---

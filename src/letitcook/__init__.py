@@ -24,6 +24,7 @@ from letitcook.training.learn import learn
 from letitcook.training.run import Learned, RunInfo, load
 from letitcook.wrappers.added_wait import AddedWait
 from letitcook.wrappers.base_policy import BasePolicyEnv
+from letitcook.wrappers.env_returns import StepDeadline
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import ScalarisedEnv, WaitingEnv
 from letitcook.wrappers.wrap import wrap
@@ -51,6 +52,7 @@ __all__ = [
     "RunInfo",
     "Savings",
     "ScalarisedEnv",
+    "StepDeadline",
     "Tables",
     "Task",
     "Transition",

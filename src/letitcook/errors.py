@@ -9,6 +9,7 @@ The tree; the command line turns any of them into one line and exit code 2, ever
     ├── SpaceError          an environment whose spaces do not fit what was requested
     ├── FinitenessError     an environment that cannot be enumerated, or is too large
     ├── NotFiniteError      NaN or infinity from an environment or a policy
+    ├── EnvironmentTimeError  an environment that did not return in time
     ├── ErrandError         other work that overran its prediction or disturbed the waiting task
     ├── OutputError         a folder that cannot be written, or holds something else
     └── FileFormatError     a saved file that is missing, damaged or of another kind
@@ -54,6 +55,10 @@ class FinitenessError(LetItCookError):
 
 class NotFiniteError(LetItCookError):
     """NaN or infinity where a number is needed."""
+
+
+class EnvironmentTimeError(LetItCookError):
+    """An environment that did not return in time."""
 
 
 class ErrandError(LetItCookError):

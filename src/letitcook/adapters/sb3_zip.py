@@ -41,6 +41,8 @@ LOADERS = {
 
 TEXT_LIMIT, WEIGHTS_LIMIT = 64 * 2**20, 512 * 2**20
 """Bytes of `data` and of `policy.pth`, unpacked, above which a file is refused."""
+SMALL = 16 * 2**20
+"""Bytes up to which any file may unpack, however small it is."""
 
 TORCH = (2, 10)
 """The first PyTorch whose `weights_only=True` keeps known attacks out (CVE-2025-32434, CVE-2026-24747)."""
@@ -141,11 +143,13 @@ def _torch() -> Any:
 
 def _parts(file: Path, torch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings (JSON) and the weights (tensors by name) of a file."""
+    # Weights hardly shrink in a zip: one that becomes many times as large holds something else.
+    limit = min(WEIGHTS_LIMIT, max(SMALL, 4 * file.stat().st_size))
     try:
         with zipfile.ZipFile(file) as archive:
-            text, blob = _member(archive, "data", TEXT_LIMIT), _member(archive, "policy.pth", WEIGHTS_LIMIT)
+            text, blob = _member(archive, "data", min(TEXT_LIMIT, limit)), _member(archive, "policy.pth", limit)
         data = json.loads(text)
-        _check_inside(blob)
+        _check_inside(blob, limit)
         weights = torch.load(io.BytesIO(blob), map_location="cpu", weights_only=True)
     except FileFormatError as error:
         raise FileFormatError(f"{file} is not a model of Stable-Baselines3: {error}") from error
@@ -159,8 +163,8 @@ def _parts(file: Path, torch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if not all(isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in weights.items()):
         raise FileFormatError(f"{file} is not a model of Stable-Baselines3: its weights are not tensors with names")
     # A tensor can claim to be larger than its storage.
-    if sum(value.numel() for value in weights.values()) * 4 > WEIGHTS_LIMIT:
-        raise FileFormatError(f"{file} has more weights than the {WEIGHTS_LIMIT:,} bytes that are read")
+    if sum(value.numel() for value in weights.values()) * 4 > limit:
+        raise FileFormatError(f"{file} has more weights than the {limit:,} bytes that are read")
     return data, weights
 
 
@@ -174,12 +178,12 @@ def _member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     return archive.read(name)
 
 
-def _check_inside(blob: bytes) -> None:
+def _check_inside(blob: bytes, limit: int) -> None:
     """Check the zip that a file of weights is in turn; PyTorch's older formats are not read."""
     with zipfile.ZipFile(io.BytesIO(blob)) as inside:
         size = sum(info.file_size for info in inside.infolist())
-    if size > WEIGHTS_LIMIT:
-        raise FileFormatError(f"its weights unpack to {size:,} bytes, and at most {WEIGHTS_LIMIT:,} are read")
+    if size > limit:
+        raise FileFormatError(f"its weights unpack to {size:,} bytes, and at most {limit:,} are read")
 
 
 def _unpickled(file: Path, name: str) -> Policy:

@@ -28,12 +28,55 @@ MOST_PARAMETERS = 2**31
 def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float32]:
     """Return an observation as one vector of float32: a Box as it is, a Discrete as one-hot, a Dict by its keys.
 
+    An observation that is not one of the space raises: kernels would read past its end. Bounds may be left, and
+    numbers may have another type.
+
     >>> flat(spaces.Discrete(3), 1).tolist()
     [0.0, 1.0, 0.0]
+    >>> flat(spaces.Box(0.0, 1.0, (3,)), [0.5, 0.5])
+    Traceback (most recent call last):
+    ...
+    letitcook.errors.SpaceError: an observation has shape (2,) where the space has (3,): [0.5, 0.5]
     """
-    if space is None or isinstance(space, spaces.Box):
+    if isinstance(space, spaces.Box):  # nearly always
+        return _numbers(observation, space.shape).reshape(-1)
+    if space is None:
         return np.asarray(observation, dtype=np.float32).reshape(-1)
+    if isinstance(space, spaces.Dict):
+        if not isinstance(observation, Mapping) or set(observation) != set(space.spaces):
+            raise SpaceError(
+                f"an observation of the keys {list(space.spaces)} is needed, and {observation!r} was given"
+            )
+        return np.concatenate([flat(inner, observation[key]) for key, inner in space.spaces.items()])
+    if isinstance(space, spaces.Tuple):
+        if not isinstance(observation, tuple | list) or len(observation) != len(space.spaces):
+            raise SpaceError(f"an observation of {len(space.spaces)} parts is needed, and {observation!r} was given")
+        return np.concatenate([flat(inner, part) for inner, part in zip(space.spaces, observation, strict=True)])
+    if isinstance(space, spaces.MultiBinary):
+        return _numbers(observation, space.shape).reshape(-1)
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        discrete = isinstance(space, spaces.Discrete)
+        counts = np.array([space.n]) if isinstance(space, spaces.Discrete) else space.nvec.reshape(-1)
+        index = (_numbers(observation, () if discrete else space.shape, np.int64) - space.start).reshape(-1)
+        if ((index < 0) | (index >= counts)).any():
+            raise SpaceError(f"the observation {observation!r} is outside the space {space}")
+        hot = np.zeros(int(counts.sum()), dtype=np.float32)
+        hot[np.cumsum(counts) - counts + index] = 1.0
+        return hot
     return np.asarray(spaces.flatten(space, observation), dtype=np.float32).reshape(-1)
+
+
+def _numbers(observation: Any, shape: tuple[int, ...] | None, dtype: Any = np.float32) -> NDArray[Any]:
+    """Return an observation as an array of that shape."""
+    try:
+        x = np.asarray(observation)
+    except ValueError as error:  # lists of different lengths
+        raise SpaceError(f"an observation is not an array of numbers: {error}") from error
+    if x.shape != shape:
+        raise SpaceError(f"an observation has shape {x.shape} where the space has {shape}: {str(observation)[:80]}")
+    if x.dtype.kind not in "fiub":
+        raise SpaceError(f"an observation holds {x.dtype} where numbers are needed: {str(observation)[:80]}")
+    return x.astype(dtype, copy=False)
 
 
 class Chooser(NamedTuple):

@@ -21,7 +21,13 @@ letitcook computes, decides between them.
 
 from __future__ import annotations
 
+import io
 import json
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,19 +38,63 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Version of the file's layout."""
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    tokenize.TokenError,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    RecursionError,
+    OverflowError,
+    MemoryError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    SyntaxError,
+)
+"""What a damaged file makes of the modules that read it; all of it becomes ValueError."""
 
 
 def load(path: str | Path | None = None) -> ExportedPolicy:
     """Read a policy; the one in `policy.npz` beside this file, if no other is named."""
     file = Path(__file__).with_name("policy.npz") if path is None else Path(path)
-    with np.load(file, allow_pickle=False) as content:
-        arrays = {name: content[name] for name in content.files}
-    if "about" not in arrays:
-        raise ValueError(f"{file} is not a policy that letitcook exported: it says nothing about itself")
-    about = json.loads(str(arrays.pop("about")))
-    if about.get("format") != FORMAT:
-        raise ValueError(f"{file} has format {about.get('format')!r}, and this loader reads {FORMAT}; export it anew")
-    return ExportedPolicy(about, arrays)
+    data = file.read_bytes()
+    try:
+        arrays = _read(data, file)
+        if "about" not in arrays:
+            raise ValueError(f"{file} is not a policy that letitcook exported: it says nothing about itself")
+        about = json.loads(str(arrays.pop("about")))
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            said = about.get("format") if isinstance(about, dict) else None
+            raise ValueError(f"{file} has format {said!r}, and this loader reads {FORMAT}; export it anew")
+        return ExportedPolicy(about, arrays)
+    except DAMAGE as error:
+        raise ValueError(f"{file} is damaged ({type(error).__name__}: {str(error)[:200]}); export it anew") from error
+
+
+def _read(data: bytes, file: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an `npz` file that is not compressed, so that it cannot become larger than it is."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {info.filename[:-4]: info for info in archive.infolist() if info.filename.endswith(".npy")}
+        for info in members.values():
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size > len(data):
+                raise ValueError(f"{file} is compressed; export it anew")
+        return {name: _array(archive.read(info)) for name, info in members.items()}
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """Return the array in an `npy` file; one that claims to be larger than its data is refused before it is made."""
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array has another version of NumPy's format than 1.0")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
+        raise ValueError(f"an array claims the shape {shape}")
+    flat = np.frombuffer(data, dtype=dtype, offset=stream.tell())
+    return flat.reshape(shape, order="F" if fortran else "C")
 
 
 class ExportedPolicy:
@@ -64,6 +114,10 @@ class ExportedPolicy:
         """Whether to wait is to send the last action again."""
         table = about["kind"] == "table"
         self._chooser: _Table | _Networks = _Table(arrays) if table else _Networks(about, arrays)
+        known = [*self.actions, *self.durations]
+        whole = [self.wait, *self.durations]
+        if known and (self._chooser.answers > len(known) or not all(isinstance(n, int) and n >= 0 for n in whole)):
+            raise ValueError(f"a policy of {self._chooser.answers} decisions does not fit the {len(known)} it names")
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
@@ -95,7 +149,24 @@ class _Networks:
         self.size = len(self.mean)
         self.slack = float(about["slack"])
         self.space: dict[str, Any] = about["space"] or {"type": "Box", "shape": [self.size]}
-        self.networks = [_layers(row.astype(np.float64), about["sizes"]) for row in arrays["networks"]]
+        sizes, networks, features = about["sizes"], arrays["networks"], len(self.frequencies)
+        counts = [n for n in sizes if isinstance(n, int) and n >= 1]
+        if len(counts) != len(sizes) or len(sizes) < 2 or sizes[0] != self.size + 2 * features:
+            raise ValueError(f"networks of the sizes {str(sizes)[:80]} do not fit {self.size} numbers")
+        parameters = sum(sizes[i + 1] * (sizes[i] + 1) for i in range(len(sizes) - 1))
+        if networks.shape[1:] != (parameters,) or not len(networks):
+            raise ValueError(f"networks of the sizes {sizes} do not have parameters {networks.shape}")
+        shapes = self.mean.shape, self.scale.shape, self.frequencies.shape
+        fits = shapes == ((self.size,), (self.size,), (features, self.size))
+        for array in (self.mean, self.scale, self.frequencies):
+            if not fits or not np.isfinite(array).all():
+                raise ValueError("what scales the observations is damaged")
+        if not np.isfinite(networks).all() or not math.isfinite(self.slack):
+            raise ValueError("a parameter is not finite")
+        if _size(self.space) != self.size:
+            raise ValueError(f"observations of {str(self.space)[:80]} are not the {self.size} numbers that are needed")
+        self.networks = [_layers(row.astype(np.float64), sizes) for row in networks]
+        self.answers = sizes[-1]
 
     def choose(self, observation: Any) -> tuple[NDArray[np.int64], bool]:
         """Return decisions, and whether there was one observation alone."""
@@ -177,6 +248,16 @@ def flat(space: dict[str, Any], observation: Any) -> Any:
     return hot
 
 
+def _size(space: dict[str, Any]) -> int:
+    """Return how many numbers a flat observation of a space has."""
+    kind = space["type"]
+    if kind in ("Dict", "Tuple"):
+        return sum(_size(inner[1] if kind == "Dict" else inner) for inner in space["spaces"])
+    if kind in ("Box", "MultiBinary"):
+        return math.prod(int(n) for n in _shape(space))
+    return sum(int(n) for n in np.ravel(space["n"] if kind == "Discrete" else space["nvec"]))
+
+
 def _shape(space: dict[str, Any]) -> tuple[int, ...]:
     """Return the shape of an observation in a space that is neither Dict nor Tuple."""
     if space["type"] == "Discrete":
@@ -190,7 +271,13 @@ class _Table:
     """A decision for each observation."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
-        keys, decisions = arrays["observations"].tolist(), arrays["decisions"].tolist()
+        observations, table = arrays["observations"], arrays["decisions"]
+        if observations.ndim != 2 or not observations.size or table.shape != (len(observations),):
+            raise ValueError("the table is not one decision for each observation")
+        if table.dtype.kind not in "iu" or table.min() < 0:
+            raise ValueError("the table has something that is no decision")
+        keys, decisions = observations.tolist(), table.tolist()
+        self.answers = max(decisions) + 1
         self.length = len(keys[0])
         self.decision_of = {tuple(key): decisions[i] for i, key in enumerate(keys)}
 

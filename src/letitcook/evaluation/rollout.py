@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Decisions, Episode, Policy
-from letitcook.errors import SettingError
+from letitcook.errors import NotFiniteError, SettingError
 from letitcook.wrappers.base_policy import base_env_of
+from letitcook.wrappers.env_returns import check_length
 from letitcook.wrappers.vector import WaitingVectorEnv, play
-from letitcook.wrappers.waiting import waiting_env_of
+from letitcook.wrappers.waiting import horizon_of, waiting_env_of
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,17 @@ def rollout(env: gym.Env[Any, Any], policy: Policy, seed: int | None = None, det
     spent = 0.0 if wrapped is None else wrapped.base_seconds
     observation, _ = env.reset(seed=seed)
     state, start = None, True
+    passed, limit = 0, horizon_of(env)
     while not (episode.terminated or episode.truncated):
         asked = time.perf_counter()
         decision, state = policy.predict(observation, state, np.array([start]), deterministic=deterministic)
         episode.policy_seconds += time.perf_counter() - asked
         start = False
         observation, _, episode.terminated, episode.truncated, info = env.step(decision)
+        passed += info["elapsed"]
+        if not math.isfinite(info["task_reward"]):
+            raise NotFiniteError(f"the environment gave a reward that is not finite by primitive step {passed}")
+        check_length(passed, limit)
         episode.decisions.append(int(decision))
         episode.elapsed.append(info["elapsed"])
         episode.task_return += info["task_reward"]

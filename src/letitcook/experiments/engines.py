@@ -99,7 +99,7 @@ class Processes:
             message: Message
             try:
                 message = ready.recv()
-            except (EOFError, ConnectionResetError):
+            except (EOFError, OSError):  # also one that was killed in the middle of a message
                 process.join()
                 message = Lost(_how_it_ended(process.exitcode or 0))
                 ready.close()

@@ -201,6 +201,7 @@ def sweep(
                     failed.add(run)
             for run in [run for run in waiting if base_of(run) in failed]:
                 waiting.remove(run)
+                failed.add(run)
                 message = Failed("the run of its base policy failed", "")
                 _keep(out, run, message)
                 yield run, message

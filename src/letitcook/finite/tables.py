@@ -161,7 +161,7 @@ def _search(env: Any, n_actions: int, limit: int, name: str) -> Tables:
             if len(states) >= limit:
                 raise FinitenessError(
                     f"{name} has more than {limit:,} reachable states ({len(states) + 1:,} found so far); "
-                    "raise the limit, or use a learner with networks"
+                    "give more with limit=... (plan, enumerate_env), or learn it with networks"
                 )
             number[state] = len(states)
             states.append(state)

@@ -395,7 +395,7 @@ def _check_header(data: bytes) -> None:
         # An array of no numbers can claim any other length; NumPy then multiplies them.
         if len(shape) > 8 or math.prod(n for n in shape if n) > max(len(data), 1):
             raise ValueError(f"{name[:80]!r} claims the shape {shape}")
-        if said.get("dtype") not in DTYPES:
+        if not isinstance(said.get("dtype"), str) or said["dtype"] not in DTYPES:
             raise ValueError(f"{name[:80]!r} holds numbers of the type {str(said.get('dtype'))[:20]}")
 
 

@@ -62,8 +62,9 @@ def space_of(data: Any) -> spaces.Space[Any]:
     if size > MOST_NUMBERS:
         raise FileFormatError(f"a space of {size:,} numbers is larger than the {MOST_NUMBERS:,} that are read")
     try:
-        made: spaces.Space[Any] = MAKERS[data["type"]](data)
-    except (KeyError, TypeError, ValueError, AssertionError, OverflowError, IndexError) as error:
+        with np.errstate(invalid="raise", over="raise"):
+            made: spaces.Space[Any] = MAKERS[data["type"]](data)
+    except (KeyError, TypeError, ValueError, AssertionError, ArithmeticError, IndexError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise _not_a_space(data, error) from error

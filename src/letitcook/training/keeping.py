@@ -92,6 +92,11 @@ class RunFolder:
             (self.folder / CHECKPOINT).unlink(missing_ok=True)
 
 
+def _is_bare(folder: Path) -> bool:
+    """Return whether a folder was claimed for a run that was then killed before its first checkpoint."""
+    return folder.is_dir() and all(entry.name in (folders.LOCK, folders.CHECKPOINTS) for entry in folder.iterdir())
+
+
 @contextmanager
 def kept_in(folder: Path, resume: bool, every: float = CHECKPOINT_SECONDS) -> Iterator[RunFolder]:
     """Claim the folder of a run, new or to be resumed; where nothing comes of it, nothing is left behind."""
@@ -100,7 +105,7 @@ def kept_in(folder: Path, resume: bool, every: float = CHECKPOINT_SECONDS) -> It
     there = folder.is_dir()
     if not resume:
         folders.check_output(folder)
-    elif not (folder / folders.LOCK).exists() and not states_of(folder):
+    elif not states_of(folder) and not _is_bare(folder):
         load(folder)  # says what is wrong with it
     try:
         folder.mkdir(parents=True, exist_ok=True)

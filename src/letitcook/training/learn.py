@@ -132,7 +132,7 @@ def _train(training: Training, callback: Callback | None, progress: bool, kept: 
 
             for point in training.run(callback, look):
                 show(training.passed(), point, training.best or point)
-                if interrupted.is_set():
+                if not look(training):
                     break
     except BaseException:
         if kept is not None and training.best is not None:

@@ -10,7 +10,7 @@ taken up again to the same bits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -188,19 +188,22 @@ class Training:
         until = {self.timesteps.unit: self.timesteps.count}
         due = self.passed(clock) - self.passed(clock) % every + every
         until[clock] = min(due, until.get(clock, FOREVER))
-        while all(self.passed(unit) < end for unit, end in until.items()):
+        while not self._reached(until):
             begun = time.perf_counter()
             left = {unit: end - self.passed(unit) for unit, end in until.items()}
             if between is not None:
                 left[clock] = min(left[clock], self._piece)
             self.learner.advance(steps=left.get("step", FOREVER), decisions=left.get("decision", FOREVER))
-            if between is not None:
+            if between is not None and not self._reached(until):
                 if not between(self) and self.best is not None:
                     return False
                 took = time.perf_counter() - begun
                 factor = 2.0 if took < PIECE_SECONDS / 2 else 0.5 if took > 2 * PIECE_SECONDS else 1.0
                 self._piece = max(1, min(every, int(self._piece * factor)))
         return True
+
+    def _reached(self, until: Mapping[Unit, int]) -> bool:
+        return any(self.passed(unit) >= end for unit, end in until.items())
 
     @property
     def ended(self) -> bool:

@@ -333,7 +333,7 @@ def _object_of(data: Any) -> dict[str, Any] | None:
 def _policy_of(arrays: Mapping[str, NDArray[Any]], kind: str, decisions: Decisions) -> Any:
     """Return the policy among saved arrays; its answers are decisions of the run."""
     policy = POLICIES[kind].from_arrays(arrays)
-    answers = int(policy.sizes[-1]) if isinstance(policy, NetworkPolicy) else int(policy.table.max(initial=-1)) + 1
+    answers = int(policy.sizes[-1]) if isinstance(policy, NetworkPolicy) else int(policy.table.max()) + 1
     if answers != decisions.n if isinstance(policy, NetworkPolicy) else answers > decisions.n:
         raise FileFormatError(f"a policy of {answers} decisions does not fit a run with {decisions.n}")
     return policy

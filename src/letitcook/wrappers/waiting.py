@@ -13,13 +13,8 @@ from numpy.typing import NDArray
 from letitcook.core.decisions import Cost, Decisions, check_durations
 from letitcook.core.objective import Objective
 from letitcook.errors import SettingError, SpaceError
+from letitcook.wrappers.env_returns import number_of, reset_parts, step_parts
 from letitcook.wrappers.hold import HoldEnv, is_hold
-
-_NOT_A_NUMBER = (
-    "the reward {!r} is not one number; make it one first (a vector of objectives with a wrapper such as "
-    "mo_gymnasium.wrappers.LinearReward)"
-)
-
 
 solve_front: Callable[[WaitingEnv, float], list[NDArray[np.float64]]] | None = None
 """What computes a Pareto front. Set by `finite.front`, which knows tables as this module does not."""
@@ -90,8 +85,14 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         inside: Any = env.unwrapped
         inside.reward_space, inside.reward_dim = self.reward_space, self.reward_dim
         # Plain lists: `step` reads single elements, and Python does that fastest.
+        self._steps = 0
         self._requested = self.decisions.durations_of.tolist()
         self._primitive = (self.decisions.actions_of + start).tolist()
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        self._steps = 0
+        return reset_parts(self.env.reset(seed=seed, options=options))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Carry out one decision: a primitive action, or a wait to its end or the episode's."""
@@ -104,11 +105,14 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         base_queries = 0
         passed: list[tuple[Any, float]] = []
         for elapsed in range(1, requested + 1):  # noqa: B007 (used below)
-            observation, reward, terminated, truncated, info = self.env.step(primitive)
+            self._steps += 1
             try:
-                r = float(reward)
-            except TypeError as error:
-                raise SpaceError(_NOT_A_NUMBER.format(reward)) from error
+                returned = self.env.step(primitive)
+            except Exception as error:
+                error.add_note(f"raised in primitive step {self._steps} of an episode, action {primitive}")
+                raise
+            observation, reward, terminated, truncated, info = step_parts(returned, self._steps)
+            r = reward if type(reward) is float else number_of(reward, self._steps)
             total += r
             discounted += discount * r
             discount *= self.gamma

@@ -13,6 +13,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Transition
@@ -22,8 +23,10 @@ from letitcook.deep.policy import NetworkPolicy, chosen, flat
 from letitcook.deep.replay import remember_intra_option
 from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
 from letitcook.deep.update import learn
-from letitcook.errors import NotFiniteError, SettingError
+from letitcook.errors import NotFiniteError, SettingError, SpaceError
 from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
+from letitcook.wrappers.env_returns import check_length, number_of, reset_parts, step_parts
+from letitcook.wrappers.waiting import horizon_of
 
 SEEDS = 2**31 - 1
 
@@ -33,6 +36,8 @@ class Slot:
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         self.env = env
+        self.space = env.observation_space
+        """What it shows; kept, for an environment that changes its space must be noticed."""
         self.seed = 0
         self.decisions: list[int] = []
         self.observation: NDArray[np.float32] | None = None
@@ -41,8 +46,8 @@ class Slot:
     def begin(self, seed: int, step: int) -> NDArray[np.float32]:
         """Begin the episode of a seed."""
         self.seed, self.decisions = seed, []
-        raw, _ = self.env.reset(seed=seed)
-        self.observation = finite_observation(flat(self.env.observation_space, raw), step)
+        raw, _ = reset_parts(self.env.reset(seed=seed))
+        self.observation = seen(self.space, raw, step)
         return self.observation
 
     def replay_episode(self) -> None:
@@ -56,7 +61,7 @@ class Slot:
             if terminated or truncated:
                 self.observation = None
                 return
-            now = flat(self.env.observation_space, raw)
+            now = flat(self.space, raw)
         self.decisions = decisions
         self.observation = stood if np.array_equal(now, stood) else None
 
@@ -88,11 +93,11 @@ class PythonDriver:
                 begin_episode(learner, at)
             u = decide(learner, at, x)
             slot.observation = None  # until all of what follows has gone well
-            raw, reward, terminated, truncated, info = slot.env.step(u)
+            raw, reward, terminated, truncated, info = step_parts(slot.env.step(u), len(slot.decisions) + 1)
             elapsed, discount = info.get("elapsed", 1), info.get("discount", learner.rules.gamma)
             step += elapsed
             task, waiting = finite_reward(reward, discount, step)
-            after = finite_observation(flat(slot.env.observation_space, raw), step)
+            after = seen(slot.space, raw, step)
             waits = u == learner.waits[0] or learner.durations[u] > 1
             if waits and (learner.rules.model_rows or learner.rules.intra_option):
                 self._learn_inside(slot, x, info, task, after, terminated, truncated)
@@ -153,10 +158,8 @@ class PythonDriver:
         self, slot: Slot, x: NDArray[np.float32], info: dict[str, Any]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Return the observations inside a wait, from the first to the last, and the rewards of its steps."""
-        space, step = slot.env.observation_space, int(self._learner.counters[STEPS])
-        inside = [
-            finite_observation(flat(space, seen), step + 1 + t) for t, (seen, _) in enumerate(info["intermediate"])
-        ]
+        step = int(self._learner.counters[STEPS])
+        inside = [seen(slot.space, raw, step + 1 + t) for t, (raw, _) in enumerate(info["intermediate"])]
         return np.stack([x, *inside]), np.array([float(reward) for _, reward in info["intermediate"]])
 
     def play(self, policy: NetworkPolicy, episodes: int, seed: int, common_random_numbers: bool) -> NDArray[np.float64]:
@@ -165,18 +168,20 @@ class PythonDriver:
         Each episode has a seed of its own in any case, so that two policies meet the same random numbers.
         """
         slot = self._slots[0]
+        limit = horizon_of(slot.env)
         env, out = slot.env, np.zeros((episodes, 4 + len(self._learner.durations)))
         seeds = np.random.default_rng(seed).integers(SEEDS, size=episodes)
         for episode, episode_seed in enumerate(seeds.tolist()):
-            raw, _ = env.reset(seed=episode_seed)
+            raw, _ = reset_parts(env.reset(seed=episode_seed))
             over = False
             while not over:
-                x = finite_observation(flat(env.observation_space, raw), int(self._learner.counters[STEPS]))
+                x = seen(slot.space, raw, int(self._learner.counters[STEPS]))
                 raw, reward, terminated, truncated, info = env.step(u := chosen(policy.chooser, x))
                 task_reward, elapsed = info.get("task_reward", rewards_of(reward)[0]), info.get("elapsed", 1)
                 out[episode, :4] += (task_reward, elapsed, 1, info.get("base_queries", 0))
                 out[episode, 4 + u] += elapsed
                 over = terminated or truncated
+                check_length(int(out[episode, 1]), limit)
         slot.replay_episode()
         return out
 
@@ -219,11 +224,20 @@ class PythonDriver:
             slot.replay_episode()
 
 
+def seen(space: spaces.Space[Any], observation: Any, step: int) -> NDArray[np.float32]:
+    """Return an observation as a vector, or raise if it is not one of the space, or not finite, at that step."""
+    try:
+        x = flat(space, observation)
+    except SpaceError as error:
+        raise SpaceError(f"{error}; the environment gave it at primitive step {step} of the training") from error
+    return finite_observation(x, step)
+
+
 def rewards_of(reward: Any) -> tuple[float, float]:
     """Return `(task, waiting)`; a plain environment's reward is the task's, and each decision is a query."""
     if isinstance(reward, np.ndarray) and reward.shape == (2,):
         return float(reward[0]), float(reward[1])
-    return float(reward), -1.0
+    return number_of(reward, 0), -1.0
 
 
 def finite_reward(reward: Any, discount: float, step: int) -> tuple[float, float]:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from letitcook.core.decisions import Transition
 from letitcook.core.episode_stats import Totals, count, new_counts
 from letitcook.core.jit import random_below
-from letitcook.deep.drivers.python import SEEDS, finite_observation, finite_reward
-from letitcook.deep.policy import NetworkPolicy, flat
+from letitcook.deep.drivers.python import SEEDS, finite_reward, seen
+from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
 from letitcook.deep.update import learn
 from letitcook.errors import SettingError
@@ -79,8 +79,7 @@ class VectorDriver:
             begin_episode(learner, i)
 
     def _flat(self, observation: object) -> NDArray[np.float32]:
-        x = flat(self._env.single_observation_space, observation)
-        return finite_observation(x, int(self._learner.counters[STEPS]))
+        return seen(self._env.single_observation_space, observation, int(self._learner.counters[STEPS]))
 
     def play(self, policy: NetworkPolicy, episodes: int, seed: int, common_random_numbers: bool) -> NDArray[np.float64]:
         """Run episodes of a policy in the sub-environments; the training then goes on with new ones.
