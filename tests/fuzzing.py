@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from safetensors.numpy import load, save
 
 from letitcook import learn, make
 from letitcook.core.decisions import Timesteps
@@ -254,7 +255,7 @@ def _other_json(data: bytes, chance: random.Random) -> bytes:
 def _other_arrays(data: bytes, chance: random.Random) -> bytes:
     """Change an array in safetensors: a number, its type, its shape, its name; or what the header claims."""
     try:
-        arrays = {name: np.array(array) for name, array in folders.load(data).items()}
+        arrays = {name: np.array(array) for name, array in load(data).items()}
     except Exception:  # damaged by a mutation before
         return data
     if not arrays:
@@ -281,7 +282,7 @@ def _other_arrays(data: bytes, chance: random.Random) -> bytes:
             del arrays[name]
         case _:
             return _other_header(data, name, chance)
-    return bytes(folders.save({key: np.ascontiguousarray(value) for key, value in arrays.items()}))
+    return bytes(save({key: np.ascontiguousarray(value) for key, value in arrays.items()}))
 
 
 def _other_header(data: bytes, name: str, chance: random.Random) -> bytes:

@@ -184,8 +184,8 @@ def test_ctrl_c_keeps_the_best_and_a_resumable_state(
     whole = as_json(call(*command))
     run = Training.run
 
-    def interrupted(self: Training, callback: Any) -> Any:
-        for n, point in enumerate(run(self, callback)):
+    def interrupted(self: Training, *arguments: Any) -> Any:
+        for n, point in enumerate(run(self, *arguments)):
             if n == 1:
                 os.kill(os.getpid(), signal.SIGINT)
             yield point

@@ -179,8 +179,8 @@ def test_ctrl_c_keeps_a_run_that_can_be_resumed(call: Any, tmp_path: Path, monke
     whole = as_json(call("wrap", *long, "--out", "whole", "--json"))
     run = Training.run
 
-    def interrupted(self: Training, callback: Any) -> Any:
-        for point in run(self, callback):
+    def interrupted(self: Training, *arguments: Any) -> Any:
+        for point in run(self, *arguments):
             if point.step <= 10_010:
                 os.kill(os.getpid(), signal.SIGINT)
             yield point

@@ -19,7 +19,7 @@ from letitcook.errors import EnvironmentTimeError, NotFiniteError, SettingError,
 from letitcook.wrappers import env_returns
 
 SMALL = LDQNSettings(hidden=(8,), buffer_size=200, learning_starts=20, batch_size=8)
-GOOD = (np.zeros(2, dtype=np.float32), -1.0, False, False, {})
+GOOD: tuple[Any, ...] = (np.zeros(2, dtype=np.float32), -1.0, False, False, {})
 
 
 class Odd(gym.Env[Any, Any]):

@@ -554,7 +554,8 @@ def test_a_kill_between_the_two_moves_of_a_replacement_loses_nothing(tmp_path: P
 
 
 def test_a_run_that_disappears_meanwhile_is_done_once_more(tmp_path: Path) -> None:
-    out, removed = tmp_path / "out", []
+    out = tmp_path / "out"
+    removed: list[Run] = []
     with sweeps.opened(out, FEW):
         for run, message in sweeps.sweep(FEW, out, Serial()):
             if isinstance(message, Finished) and run == FEW.runs[0] and not removed:
@@ -571,8 +572,9 @@ def test_a_run_that_disappears_again_and_again_is_a_failure(tmp_path: Path) -> N
             last[run] = message
             if isinstance(message, Finished) and run == FEW.runs[0]:
                 shutil.rmtree(sweeps.run_folder(out, run))
-    assert isinstance(last[FEW.runs[0]], Failed)
-    assert "disappeared" in last[FEW.runs[0]].reason
+    told = last[FEW.runs[0]]
+    assert isinstance(told, Failed)
+    assert "disappeared" in told.reason
 
 
 @pytest.mark.parametrize("change", [{"variant": "../../x"}, {"variant": ".."}, {"seed": "../x"}, {"seed": -1}])

@@ -261,8 +261,8 @@ def test_ctrl_c_stops_after_the_next_evaluation_and_a_run_goes_on(
     env, run = make("cook"), Training.run
     whole = learn(env, steps=60_000, seed=1, progress=False)
 
-    def interrupted(self: Training, callback: Any) -> Any:
-        for n, point in enumerate(run(self, callback)):
+    def interrupted(self: Training, *arguments: Any) -> Any:
+        for n, point in enumerate(run(self, *arguments)):
             if n == 1:
                 os.kill(os.getpid(), signal.SIGINT)
             yield point
