@@ -276,7 +276,7 @@ def at_work(folder: Path) -> bool:
 
 
 def _locked(lock: IO[str]) -> bool:
-    """Lock a file if nobody holds it, and say whether that worked; closing it frees it."""
+    """Lock a file if nobody holds it, and return whether that worked; closing it frees it."""
     try:
         import fcntl
     except ImportError:  # where there are no such locks, nothing can be said
