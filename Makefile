@@ -36,7 +36,9 @@ test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overc
 
 # Lines and branches of src/ that the unit tests run, compiled kernels aside (see CONTRIBUTING.md).
 coverage: $(VENV)/.installed-test
-	$(VENV)/bin/coverage run -m pytest
+	rm -f .coverage*
+	$(VENV)/bin/coverage run -m pytest -n auto
+	$(VENV)/bin/coverage combine --quiet
 	$(VENV)/bin/coverage report
 
 # The sdist and the wheel, in dist/.
