@@ -186,6 +186,10 @@ class Transition(NamedTuple):
 
     This is what environments give to learners; the deep learner's kernels take it as it is, with observations as
     vectors of float32.
+
+    >>> waited = Transition([0.0], 3, np.array([-4.0, -1.0]), 4, 1.0, [0.5], terminated=False, truncated=False)
+    >>> waited.elapsed, waited.reward.tolist()
+    (4, [-4.0, -1.0])
     """
 
     observation: Any
@@ -236,7 +240,13 @@ class Episode:
 
 @runtime_checkable
 class Policy(Protocol):
-    """What chooses decisions, in Stable-Baselines3's manner."""
+    """What chooses decisions, in Stable-Baselines3's manner.
+
+    >>> from letitcook import as_policy
+    >>> policy = as_policy(lambda observation: 1)
+    >>> isinstance(policy, Policy), int(policy.predict(0.0)[0])
+    (True, 1)
+    """
 
     def predict(
         self,

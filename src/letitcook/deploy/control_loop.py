@@ -90,7 +90,19 @@ class SimulatedClock:
 
 @dataclass
 class Counters:
-    """What a loop did."""
+    """What a loop did.
+
+    >>> from letitcook import Decisions
+    >>> decisions = Decisions(("go", "stay"), wait=1, durations=(4,))
+    >>> counters = run(lambda seen: 2, sense=lambda: 0.0, act=print, rate_hz=10, decisions=decisions, max_steps=4,
+    ...     clock=SimulatedClock())
+    1
+    1
+    1
+    1
+    >>> counters.steps, counters.queries
+    (4, 1)
+    """
 
     steps: int = 0
     """Periods that were carried out."""

@@ -95,7 +95,14 @@ class Fill:
 
 @dataclass
 class Interleaved(Episode):
-    """An episode with other work in its waits."""
+    """An episode with other work in its waits.
+
+    >>> from letitcook import make, plan, task_named
+    >>> coffee = make("coffee", mode="wrap")
+    >>> episode = interleave(coffee, plan(coffee).policy, task_named("coffee").auxiliary())
+    >>> episode.length, [fill.task for fill in episode.fills]
+    (45, ['fetch-sugar'])
+    """
 
     fills: list[Fill] = field(default_factory=list)
 

@@ -10,7 +10,12 @@ from letitcook.core.decisions import Decisions, Policy
 
 
 class AuxiliaryTask(Protocol):
-    """Other work to do inside a wait: it predicts how long it takes, and promises to leave the waiting task alone."""
+    """Other work to do inside a wait: it predicts how long it takes, and promises to leave the waiting task alone.
+
+    >>> from letitcook import task_named
+    >>> [task.name for task in task_named("coffee").auxiliary()]
+    ['fetch-sugar', 'fetch-cream']
+    """
 
     @property
     def name(self) -> str:
@@ -41,7 +46,13 @@ class AuxiliaryTask(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """A task, most of them the paper's; a new one is a file that ends in `TASK = Task(...)` and a line in `TASKS`."""
+    """A task, most of them the paper's; a new one is a file that ends in `TASK = Task(...)` and a line in `TASKS`.
+
+    >>> from letitcook import task_named
+    >>> cook = task_named("cook")
+    >>> cook.actions[cook.wait], cook.durations, cook.horizon
+    ('stay', (5, 15), 200)
+    """
 
     name: str
     """Short name, as on the command line."""

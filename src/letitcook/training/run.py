@@ -125,7 +125,13 @@ class RunInfo:
 
 @dataclass(frozen=True)
 class Learned:
-    """What came of a run: the best policy, its numbers, and the curve."""
+    """What came of a run: the best policy, its numbers, and the curve.
+
+    >>> from letitcook import learn, make
+    >>> learned = learn(make("cook", mode="wrap"), steps=20_000, preset="exact", progress=False)
+    >>> learned.finished, learned.length, len(learned.curve)
+    (True, 53.0, 2)
+    """
 
     policy: Policy
     best: Point
