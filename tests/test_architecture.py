@@ -136,6 +136,12 @@ def test_what_is_public_shows_an_example() -> None:
         assert not callable(thing) or ">>>" in (thing.__doc__ or ""), f"{name} has no example"
 
 
+def test_what_is_public_is_in_the_api_reference() -> None:
+    pages = " ".join(path.read_text(encoding="utf-8") for path in (house().ROOT / "docs" / "api").glob("*.md"))
+    named = {line.rpartition(".")[2] for line in pages.split()}
+    assert set(letitcook.__all__) <= named, sorted(set(letitcook.__all__) - named)
+
+
 def test_nothing_is_unpickled() -> None:
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
