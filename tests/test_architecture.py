@@ -25,6 +25,7 @@ TESTED_ELSEWHERE = {
     "storage.setting_values": ("test_suite_file", "settings as a suite file gives them"),
     "adapters.*": ("test_adapters", "one door, `as_policy`; with the real packages in integration_tests/torch"),
     "wrappers.base_policy": ("test_wrap", "only ever used through `wrap`"),
+    "training.certified_run": ("test_certified", "the choice, as `learn` makes it"),
     "tasks.coffee_objects": ("test_coffee", "a part of the task"),
     "tasks.kitchen": ("test_cook", "a part of the task"),
     "tasks.kitchen_drawing": ("test_cook", "a part of the task"),

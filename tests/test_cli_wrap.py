@@ -17,6 +17,7 @@ from letitcook import load
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint, read_action
 from letitcook.training.loop import Training
+from quick_choice import choose_quickly
 from signing import sign
 
 CODE = """
@@ -64,6 +65,7 @@ def call_beside_my_code(call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     """Run the command line in a folder with `my_code.py`, which every call loads anew."""
     (tmp_path / "my_code.py").write_text(CODE)
     importlib.invalidate_caches()
+    choose_quickly(monkeypatch)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         sys.modules.pop("my_code", None)
@@ -229,7 +231,7 @@ BAD = {
     "durations unsorted": ({"durations": "8,4"}, "write them as 4,8"),
     "durations too short": ({"durations": "1,4"}, "below 2"),
     "durations not numbers": ({"durations": "two"}, "not a whole number"),
-    "no steps": ({"steps": "0"}, "steps = 0"),
+    "no steps": ({"steps": "-1"}, "steps = -1"),
     "no episodes": ({"episodes": "0"}, "episodes = 0"),
     "negative seed": ({"seed": "-1"}, "seed = -1"),
     "negative cost": ({"query_ms": "-5"}, "cannot take -0.005 seconds"),

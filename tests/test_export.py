@@ -317,7 +317,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 
 def test_what_cannot_be_exported_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, networks = TablePolicy([(0,)], np.array([3], dtype=np.int16)), random_networks((4, 8, 3), 1, 0.0)
-    with pytest.raises(SettingError, match="table cannot be written as an ONNX graph"):
+    with pytest.raises(SettingError, match="table or a schedule cannot be written as an ONNX graph"):
         to_onnx(table, tmp_path / "table.onnx")
     with pytest.raises(SettingError, match="PlanPolicy cannot be exported"):
         to_numpy(plan(make("cook")).policy, tmp_path / "plan")

@@ -12,14 +12,17 @@ from letitcook.core.decisions import Decisions, Episode, Policy, Transition
 from letitcook.core.objective import Objective, lex_argmax, lex_better
 from letitcook.deep.settings import LDQNSettings
 from letitcook.deploy.control_loop import Counters, run
+from letitcook.evaluation.certificate import Certificate
 from letitcook.evaluation.interleaving import Errand, Interleaved, interleave
 from letitcook.evaluation.rollout import Evaluation, evaluate, rollout
 from letitcook.evaluation.savings import Interval, Savings, compare_with_base
+from letitcook.evaluation.schedules import SchedulePolicy
 from letitcook.finite.front import FrontPoint, pareto_front
 from letitcook.finite.plan import Plan, plan
 from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, enumerate_env
 from letitcook.tasks import TASKS, AuxiliaryTask, Task, make, task_named, task_names
+from letitcook.training.budget import Budget
 from letitcook.training.learn import learn
 from letitcook.training.run import Learned, RunInfo, load
 from letitcook.wrappers.added_wait import AddedWait
@@ -35,6 +38,8 @@ __all__ = [
     "AddedWait",
     "AuxiliaryTask",
     "BasePolicyEnv",
+    "Budget",
+    "Certificate",
     "Counters",
     "Decisions",
     "Episode",
@@ -52,6 +57,7 @@ __all__ = [
     "RunInfo",
     "Savings",
     "ScalarisedEnv",
+    "SchedulePolicy",
     "StepDeadline",
     "Tables",
     "Task",

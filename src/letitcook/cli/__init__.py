@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 import letitcook
-from letitcook.cli import evaluate, front, runs, sweeps, tasks, train, wrap
+from letitcook.cli import evaluate, front, recordings, runs, sweeps, tasks, train, wrap
 from letitcook.cli.options import out
 from letitcook.errors import LetItCookError
 
@@ -27,6 +27,8 @@ for command in (
     tasks.plan,
     train.train,
     wrap.wrap,
+    recordings.audit,
+    recordings.record,
     evaluate.evaluate,
     front.front,
     runs.watch,

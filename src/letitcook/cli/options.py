@@ -51,6 +51,8 @@ def _number(text: str) -> float | str:
 
 def training_facts(learned: Learned) -> str:
     """Return one line on how long a run was, how fast, and where its best policy was met."""
+    if learned.steps == 0:
+        return f"nothing was trained; {learned.evaluation_episodes:,} episodes to record, to choose and to certify"
     rate = short(learned.steps / learned.seconds)
     length = f"{learned.steps:,} steps, {learned.decisions_taken:,} decisions ({rate} steps/s)"
     return f"best at step {learned.best.step:,} of {length}, {learned.evaluation_episodes:,} evaluation episodes"

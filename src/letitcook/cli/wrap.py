@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from letitcook.cli.evaluate import QueryOption, TrustOption, per_query
+from letitcook.cli.evaluate import MarginOption, QueryOption, TrustOption, per_query
 from letitcook.cli.options import (
     CheckpointOption,
     JsonOption,
@@ -23,13 +23,16 @@ from letitcook.cli.options import (
 )
 from letitcook.core.decisions import check_durations, read_timesteps
 from letitcook.errors import SettingError
+from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import check_episodes
-from letitcook.evaluation.savings import compare_with_base
+from letitcook.evaluation.savings import compare_with_base, duration
 from letitcook.storage.folders import check_output
+from letitcook.training.budget import Budget
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint
 from letitcook.training.keeping import CHECKPOINT_SECONDS
 from letitcook.training.learn import learn
 from letitcook.training.progress import working
+from letitcook.training.run import Learned
 from letitcook.training.selection import Tolerance
 
 
@@ -51,30 +54,44 @@ def wrap(
     env_arg: Annotated[
         list[str] | None, typer.Option(help="An argument of the environment; may be repeated", metavar="KEY=VALUE")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Primitive steps of training; 200,000 with networks")] = None,
+    steps: Annotated[int | None, typer.Option(help="Primitive steps of training, or 0")] = None,
     seed: SeedOption = 0,
     preset: Annotated[str, typer.Option(help="Settings to learn with, see letitcook.learn")] = "best",
     tolerance: ToleranceOption = "0",
-    episodes: Annotated[int, typer.Option(help="Episodes to compare with the policy alone")] = 100,
+    margin: MarginOption = DEFAULT_MARGIN,
+    budget_queries: Annotated[
+        int | None, typer.Option("--budget-queries", help="Queries of the policy that all of it may cost", metavar="N")
+    ] = None,
+    budget_episodes: Annotated[
+        int | None, typer.Option("--budget-episodes", help="Episodes that all of it may cost", metavar="N")
+    ] = None,
+    budget_minutes: Annotated[
+        float | None, typer.Option("--budget-minutes", help="Time that all of it may take", metavar="N")
+    ] = None,
+    episodes: Annotated[
+        int | None, typer.Option(help="Further episodes to compare with the policy alone; else the certificate's")
+    ] = None,
     query_ms: QueryOption = None,
     trust_pickle: TrustOption = False,
     resume: ResumeOption = False,
     checkpoint_every: CheckpointOption = CHECKPOINT_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn when a policy need not be queried, and report what that costs and saves.
+    """Learn when a policy need not be queried, certify that no more than a margin is lost, and report what is saved.
 
     Ctrl-C stops the run and keeps what it has; --resume goes on after any end: ctrl-C, a kill, a power cut.
 
     Example: letitcook wrap --env MountainCar-v0 --policy my_code:push --wait 1 --durations 2,4,8 --out my-run
     """
     cost = per_query(query_ms)
-    check_episodes(episodes, seed)
+    check_episodes(1 if episodes is None else episodes, seed)
+    Margin.read(margin)
+    budget = _budget(budget_queries, budget_episodes, budget_minutes)
     if (wait is None) == (passive is None):
         raise SettingError("give the action that waits with --wait, or one to add with --passive, and not both")
     waits, arguments = check_durations(read_durations(durations) or ()), env_arguments(env_arg or ())
     Tolerance.read(tolerance)
-    read_timesteps(steps, None)
+    read_timesteps(steps or None, None)
     if not resume:
         check_output(out_dir)
     spec = WrappedEnvSpec(env, policy, fingerprint(policy), waits, wait, passive, arguments)
@@ -89,10 +106,13 @@ def wrap(
             out=out_dir,
             resume=resume,
             checkpoint_seconds=checkpoint_every,
+            margin=margin,
+            budget=budget,
         )
-        if learned.finished:
+        savings = learned.savings
+        if learned.finished and episodes is not None:
             with working("comparing with the policy alone"):
-                savings = compare_with_base(waiting_env, learned.policy, episodes, seed)
+                savings = compare_with_base(waiting_env, learned.policy, episodes, seed, margin)
     if as_json:
         facts = {
             **spec.data(),
@@ -104,6 +124,7 @@ def wrap(
             "decisions": learned.decisions_taken,
             "evaluation_episodes": learned.evaluation_episodes,
             "choice": learned.choice,
+            "certificate": learned.certificate,
             "seconds": learned.seconds,
             "out": str(out_dir),
             "savings": None if savings is None else savings.summary(cost),
@@ -113,8 +134,8 @@ def wrap(
     out.print(f"[bold]{escape(env)}[/], around {escape(policy)}", highlight=False)
     for line in () if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
-    if learned.finished and learned.choice is not None and learned.choice["base_itself"]:
-        out.print("  nothing learned is as good as the policy itself: it is queried at every step", highlight=False)
+    for line in _certified_lines(learned):
+        out.print(line, highlight=False, markup=False)
     out.print(f"  {training_facts(learned)}", highlight=False)
     then = (
         f"see: letitcook evaluate {out_dir}"
@@ -122,3 +143,32 @@ def wrap(
         else "stopped; go on with the same command and --resume"
     )
     out.print(f"  saved in {out_dir}; {then}", highlight=False, markup=False)
+
+
+def _budget(queries: int | None, episodes: int | None, minutes: float | None) -> Budget | None:
+    """Return the budget, None if nothing is limited."""
+    budget = Budget(episodes, queries, None if minutes is None else 60.0 * minutes)
+    return budget if budget.limited else None
+
+
+def _certified_lines(learned: Learned) -> list[str]:
+    """Return what was chosen among which candidates, and what it took."""
+    if learned.certificate is None or learned.choice is None:
+        return []
+    rows, spent = learned.choice["candidates"], learned.certificate["spent"]
+    if learned.certified:
+        lines = [f"  chosen: {learned.choice['name']}"]
+    else:
+        margin = learned.certificate["margin"]
+        lines = [f"  nothing could be certified to lose less than {margin:.3g}: the policy is queried at every step"]
+    for kind in ("schedule", "persistence", "learned"):
+        held = [row for row in rows if row["kind"] == kind and row["difference"] > -learned.certificate["margin"]]
+        if held:
+            best = max(held, key=lambda row: float(row["saved"]))
+            error = "" if best["difference_se"] is None else f" ± {1.96 * best['difference_se']:.2g}"
+            lines.append(
+                f"    best {kind:<12}{best['saved']:6.1%} saved, return {best['difference']:+.2g}{error} "
+                f"in {best['episodes']} episodes: {best['name']}"
+            )
+    queries, episodes = f"{spent['base_queries']:,} queries of the policy", f"{spent['episodes']:,} episodes"
+    return [*lines, f"  spent: {queries} in {episodes}, {duration(spent['seconds'])}"]

@@ -24,13 +24,15 @@ from letitcook.deep.normalisation import Inputs
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deploy.numpy_policy import FORMAT
 from letitcook.errors import OutputError, SettingError, SpaceError
+from letitcook.evaluation.schedules import SchedulePolicy
 from letitcook.finite.policy import TablePolicy
 from letitcook.storage import folders
 from letitcook.storage.spaces import space_data
-from letitcook.training.run import VERSION, Learned
+from letitcook.training.run import VERSION, Learned, kind_of
 
 OPSET, IR_VERSION = 13, 7
 """Versions of ONNX that every runtime since 2021 reads."""
+Exportable = TablePolicy | NetworkPolicy | SchedulePolicy
 LOWEST = np.finfo(np.float32).min
 """The value of a decision that is out of the question."""
 
@@ -76,19 +78,20 @@ def to_onnx(learned: Learned | Policy, path: str | Path, decisions: Decisions | 
     policy, known = _parts(learned, decisions)
     if not isinstance(policy, NetworkPolicy):
         raise SettingError(
-            "a table cannot be written as an ONNX graph, only networks can; write it for NumPy: --to numpy, or to_numpy"
+            "a table or a schedule cannot be written as an ONNX graph, only networks can; "
+            "write it for NumPy: --to numpy, or to_numpy"
         )
     folders.write_file(file, _graph(policy, _about(policy, known)))
     return file
 
 
-def _parts(
-    learned: Learned | Policy, decisions: Decisions | None
-) -> tuple[TablePolicy | NetworkPolicy, Decisions | None]:
+def _parts(learned: Learned | Policy, decisions: Decisions | None) -> tuple[Exportable, Decisions | None]:
     """Return the policy and its decisions, or raise why they cannot be exported."""
     policy: Any = learned.policy if isinstance(learned, Learned) else learned
     if isinstance(learned, Learned) and decisions is None:
         decisions = learned.info.decisions
+    if isinstance(policy, SchedulePolicy):
+        return policy, decisions
     if not isinstance(policy, TablePolicy | NetworkPolicy):
         raise SettingError(
             f"a {type(policy).__name__} cannot be exported; learn a policy (letitcook.learn), and export the run"
@@ -102,12 +105,12 @@ def _parts(
     return policy, decisions
 
 
-def _about(policy: TablePolicy | NetworkPolicy, decisions: Decisions | None) -> dict[str, Any]:
+def _about(policy: Exportable, decisions: Decisions | None) -> dict[str, Any]:
     """Return what a policy is, as data that JSON can hold."""
     about = {
         "format": FORMAT,
         "letitcook": VERSION,
-        "kind": "table" if isinstance(policy, TablePolicy) else "network",
+        "kind": kind_of(policy),
         "decisions": None if decisions is None else folders.as_plain(asdict(decisions)),
     }
     if isinstance(policy, NetworkPolicy):
@@ -117,10 +120,12 @@ def _about(policy: TablePolicy | NetworkPolicy, decisions: Decisions | None) -> 
     return about
 
 
-def _packed(policy: TablePolicy | NetworkPolicy, decisions: Decisions | None) -> bytes:
+def _packed(policy: Exportable, decisions: Decisions | None) -> bytes:
     """Return a policy as the bytes of an `npz` file."""
     arrays: dict[str, Any] = {"about": np.array(json.dumps(_about(policy, decisions)))}
-    if isinstance(policy, TablePolicy):
+    if isinstance(policy, SchedulePolicy):
+        arrays["cycle"] = np.array(policy.cycle)
+    elif isinstance(policy, TablePolicy):
         arrays.update(observations=np.array(policy.keys), decisions=policy.table)
         if arrays["observations"].dtype.kind not in "biufU":
             raise SpaceError(f"observations such as {policy.keys[0]} are not plain numbers and cannot be exported")

@@ -112,8 +112,14 @@ class ExportedPolicy:
         """Steps of each wait: decision `len(actions) + i` waits `durations[i]` steps."""
         self.hold: bool = bool(decisions.get("hold", False))
         """Whether to wait is to send the last action again."""
-        table = about["kind"] == "table"
-        self._chooser: _Table | _Networks = _Table(arrays) if table else _Networks(about, arrays)
+        self._chooser: _Table | _Schedule | _Networks
+        if about["kind"] == "table":
+            self._chooser = _Table(arrays)
+        elif about["kind"] == "schedule":
+            self._chooser = _Schedule(arrays)
+        else:
+            self._chooser = _Networks(about, arrays)
+        self._state: Any = None
         known = [*self.actions, *self.durations]
         whole = [self.wait, *self.durations]
         if known and (self._chooser.answers > len(known) or not all(isinstance(n, int) and n >= 0 for n in whole)):
@@ -121,16 +127,24 @@ class ExportedPolicy:
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
-    ) -> tuple[Any, None]:
-        """Return the decision at an observation, or an array of decisions for a batch of them."""
+    ) -> tuple[Any, Any]:
+        """Return the decision at an observation, or an array of decisions for a batch of them; and the next state.
+
+        Only a schedule keeps a state: its place in its period. It takes no batches.
+        """
+        if isinstance(self._chooser, _Schedule):
+            return self._chooser.choose(state)
         decisions, single = self._chooser.choose(observation)
         return (int(decisions[0]) if single else decisions), None
 
     def decide(self, observation: Any) -> tuple[int, int]:
-        """Return the action at one observation, and for how many steps it is to be done without sensing."""
+        """Return the action at one observation, and for how many steps it is to be done without sensing.
+
+        A schedule goes on in its period from call to call.
+        """
         if not self.actions:
             raise ValueError("this policy was exported without its decisions; export it anew with decisions=...")
-        decision, _ = self.predict(observation)
+        decision, self._state = self.predict(observation, self._state)
         if not isinstance(decision, int):
             raise TypeError("decide takes one observation; use predict for a batch of them")
         wait = decision - len(self.actions)
@@ -265,6 +279,21 @@ def _shape(space: dict[str, Any]) -> tuple[int, ...]:
     if space["type"] == "MultiBinary":
         return (space["n"],) if isinstance(space["n"], int) else tuple(space["n"])
     return np.shape(space["nvec"]) if space["type"] == "MultiDiscrete" else tuple(space["shape"])
+
+
+class _Schedule:
+    """To query another policy every so many steps."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.cycle = arrays["cycle"].tolist()
+        if not self.cycle or not all(isinstance(u, int) and u >= 0 for u in self.cycle):
+            raise ValueError(f"the decisions {self.cycle} are not those of a schedule")
+        self.answers = max(self.cycle) + 1
+
+    def choose(self, state: Any) -> tuple[int, int]:
+        """Return the next decision, and the place of the one after it."""
+        place = 0 if state is None else int(state)
+        return int(self.cycle[place]), (place + 1) % len(self.cycle)
 
 
 class _Table:

@@ -37,6 +37,8 @@ LEVEL = 0.05
 """Probability of certifying what loses the margin or more."""
 FIRST_LOOK, GROWTH = 50, 2
 """Pairs at the first look, and by how much the looks grow."""
+LEAST_PAIRS = 30
+"""With fewer pairs nothing is certified, however alike they are."""
 ADDED_FAILURES = 2
 """Failures that are added to what was seen."""
 DEFAULT_MARGIN = "1%"
@@ -245,7 +247,7 @@ def judge(
     loss = FAILURE_SHARE * at_stake if failure_loss is None else failure_loss
     failures = guard(differences, loss, level)
     difference = float(differences.mean())
-    certified = bool(bound > -margin and failures.holds)
+    certified = bool(bound > -margin and failures.holds and len(differences) >= LEAST_PAIRS)
     return Certificate(
         certified=certified,
         margin=margin,
@@ -269,7 +271,7 @@ def _reason(certified: bool, failures: Guard, difference: float, margin: float, 
         return "it loses too much"
     if not failures.holds:
         return "episodes fail where the base's do not"
-    least = fewest_episodes(margin, at_stake)
+    least = max(LEAST_PAIRS, fewest_episodes(margin, at_stake))
     if episodes < least:
         return f"a rare failure cannot be ruled out by fewer than about {least:,} episodes"
     return "a loss of the margin cannot be ruled out"

@@ -238,7 +238,7 @@ def stake_of(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, base_returns: ND
         waiting_env if isinstance(waiting_env, WaitingVectorEnv) else waiting_env_of(waiting_env)
     ).decisions.n - 1
     idle = evaluate(waiting_env, CallablePolicy(lambda _: longest), IDLE_EPISODES, seed)
-    return max(float(base_returns.mean()) - float(idle.of("task_return").min()), float(np.ptp(base_returns)))
+    return max(float(base_returns.mean()) - idle.task_return, float(np.ptp(base_returns)))
 
 
 class BaseAlone:

@@ -12,18 +12,21 @@ from typing import Any
 
 import gymnasium as gym
 
-from letitcook.core.decisions import Decisions, read_timesteps
+from letitcook.core.decisions import Decisions, Timesteps, read_timesteps
 from letitcook.core.presets import PresetContext
 from letitcook.deep.agent import LDQN
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
 from letitcook.errors import OutputError, SettingError
+from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import check_seed
 from letitcook.finite.learner import QLearner
 from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
 from letitcook.tasks import Task, task_of
+from letitcook.training.budget import Budget, Spending
 from letitcook.training.callbacks import Callback
+from letitcook.training.certified_run import announce, certified_result, untrained
 from letitcook.training.env_spec import WrappedEnvSpec
 from letitcook.training.keeping import CHECKPOINT_SECONDS, RunFolder, kept_in
 from letitcook.training.loop import (
@@ -39,8 +42,8 @@ from letitcook.training.loop import (
 from letitcook.training.progress import training_line, working
 from letitcook.training.run import Learned, RunInfo
 from letitcook.training.selection import Tolerance
-from letitcook.training.spec import RunSpec, Settings, decisions_of
-from letitcook.wrappers.base_policy import base_env_of
+from letitcook.training.spec import RunSpec, Settings, decisions_of, default_length
+from letitcook.wrappers.base_policy import BasePolicyEnv, base_env_of
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import WaitingEnv, horizon_of, waiting_env_of
 
@@ -48,6 +51,10 @@ STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 """Signals that stop a run and keep what it has."""
 PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(equal="first")}
 """How the paper evaluates; which of equally good checkpoints gives its rows, see docs/fidelity.md."""
+
+
+WRAPPER_EVALUATIONS = 5
+"""Evaluations in training around a base policy."""
 
 
 def learn(
@@ -66,6 +73,9 @@ def learn(
     progress: bool = True,
     callback: Callback | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    margin: float | str = DEFAULT_MARGIN,
+    budget: Budget | None = None,
+    certify: bool = True,
 ) -> Learned:
     """Learn where and how long to wait, from scratch or around a base policy.
 
@@ -85,6 +95,10 @@ def learn(
       it soon after its first evaluation and return what was learned so far, with `finished` False. `resume` goes on
       with a run in `out` that was stopped, killed or ended by an error, see docs/reliability.md.
     - `callback` is called after each evaluation, see `training.callbacks`.
+    - Around a base policy (`wrap`), the result is the wrapper with the fewest queries of the base that is certified to
+      lose no more than the `margin` of mean task return (an amount, or a share of the base's), among what was learned,
+      simple schedules and persistence; the base itself, if none is (see `training.certified`). `budget` limits what all
+      of it may cost; a small one, or `steps=0`, leaves the training out. `certify=False` leaves out the certificate.
 
     >>> from letitcook import make
     >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
@@ -93,19 +107,60 @@ def learn(
     """
     if resume and out is None:
         raise SettingError("resuming needs the folder of the stopped run; give it with --out (out=... in Python)")
-    length, accepted = read_timesteps(steps, decisions), Tolerance.read(tolerance)
+    loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certify else None
+    untaught = wrapper is not None and steps == 0
+    length, accepted = None if untaught else read_timesteps(steps, decisions), Tolerance.read(tolerance)
     spec = RunSpec(method, lam, seed, preset or "", settings or {}, length, accepted)
+    if budget is not None and wrapper is None:
+        raise SettingError(
+            "a budget is for a wrapper that is to be certified: a lexicographic one around a base policy, from "
+            "letitcook.wrap(env, base, ...) with cost='base', of a single environment"
+        )
+    spending = None if wrapper is None else Spending(_base_env(wrapper), budget or Budget())
+    if spending is not None and (budget is not None or untaught):
+        wanted = Timesteps(0) if untaught else length or default_length("network", spec.preset)
+        spec = replace(spec, length=replace(wanted, count=spending.budget.training_steps(wanted.count)))
+        _announce(spec.length, spending.budget, resume, progress)
     with ExitStack() as stack:
         kept = None if out is None else stack.enter_context(kept_in(Path(out), resume, checkpoint_seconds))
-        with working("preparing (the first run compiles its kernels)", progress):
-            training = prepare(waiting_env, spec)
-        if resume and kept is not None:
-            kept.resume(training)
-        ended = _train(training, callback, progress, kept)
-        learned = training.result() if ended else training.stopped()
+        if wrapper is not None and spending is not None and spec.length is not None and spec.length.count == 0:
+            learned, ended = untrained(wrapper, spec, loss, spending, progress), True
+        else:
+            with working("preparing (the first run compiles its kernels)", progress):
+                training = prepare(waiting_env, spec)
+            if resume and kept is not None:
+                kept.resume(training)
+            ended = _train(training, callback, progress, kept)
+            if ended and wrapper is not None and spending is not None:
+                learned = certified_result(training, wrapper, loss, spending, progress)
+            else:
+                learned = training.result() if ended else training.stopped()
         if kept is not None and ended:
             kept.finish(learned)
         return learned
+
+
+def _announce(planned: Timesteps | None, budget: Budget, resume: bool, progress: bool) -> None:
+    """Say what a budget is spent on; without any training there is nothing to resume."""
+    assert planned is not None
+    if resume and planned.count == 0:
+        raise SettingError("nothing is trained here, so there is nothing to resume; leave resume out")
+    if progress:
+        announce(planned, budget)
+
+
+def _certifiable(env: gym.Env[Any, Any] | WaitingVectorEnv, method: str) -> WaitingEnv | None:
+    """Return the environment around a base policy whose wrapper is to be certified; None if there is none."""
+    if isinstance(env, WaitingVectorEnv) or method != "lexicographic":
+        return None
+    inside = waiting_env_of(env)
+    return inside if inside.decisions.cost == "base" else None
+
+
+def _base_env(env: WaitingEnv) -> BasePolicyEnv:
+    wrapped = base_env_of(env)
+    assert wrapped is not None
+    return wrapped
 
 
 def _usual_preset(env: gym.Env[Any, Any] | WaitingVectorEnv) -> str:
@@ -236,7 +291,10 @@ def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Train
     learner = LDQN(world, taken, objective, settings, check_seed(spec.seed), base if compiled else None)
     env_spec = env.env_spec if isinstance(env, WaitingEnv) else None
     info = RunInfo("network", spec.method, spec.lam, spec.seed, spec.preset, settings, taken, name, env_spec)
-    return Training(learner, objective, info, timesteps, _network_plan(spec, compiled), base)
+    plan = _network_plan(spec, compiled)
+    if env.decisions.cost == "base":  # few evaluations: the choice is made at the end
+        plan = replace(plan, every=max(plan.every, timesteps.count // WRAPPER_EVALUATIONS))
+    return Training(learner, objective, info, timesteps, plan, base)
 
 
 def _task_name(env: WaitingEnv | WaitingVectorEnv) -> str | None:

@@ -37,6 +37,7 @@ from letitcook.training.selection import (
     met,
     passing,
     promising,
+    spread,
 )
 
 EVERY = 10_000
@@ -317,6 +318,16 @@ class Training:
         fresh = self._point(played)._replace(step=self.best.step, decision=self.best.decision)
         self.seconds += time.perf_counter() - begun
         return replace(self._learned(self.best, fresh, None), time=tuple(played[:, 4:].mean(axis=0).tolist()))
+
+    def unchosen(self) -> Learned:
+        """Return the best policy so far, for a choice that is made elsewhere."""
+        assert self.best is not None, "nothing was evaluated yet"
+        return self._learned(self.best, self.best, None)
+
+    def offered(self, most: int) -> list[Candidate]:
+        """Return up to that many of the policies that may be chosen, from the fewest queries to the most."""
+        learned = [c for c in self.candidates if c.step != BASE_ITSELF]
+        return spread(passing(learned, self.plan.tolerance), most) if learned else []
 
     def stopped(self) -> Learned:
         """Return the best policy so far, not evaluated again, with all that is needed to go on."""

@@ -20,6 +20,8 @@ from letitcook.core.decisions import Decisions, Policy, check_durations
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
 from letitcook.errors import FileFormatError, LetItCookError
+from letitcook.evaluation.savings import Savings
+from letitcook.evaluation.schedules import SchedulePolicy
 from letitcook.finite.policy import TablePolicy
 from letitcook.finite.settings import QSettings
 from letitcook.storage import folders
@@ -35,7 +37,7 @@ PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "minigrid", "safetensors", "
 """Packages whose versions are kept with a run."""
 SETTINGS: dict[str, type[QSettings] | type[LDQNSettings]] = {"table": QSettings, "network": LDQNSettings}
 """Settings by what is learned."""
-POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy}
+POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy, "schedule": SchedulePolicy}
 """Policies that can be saved, by the name in the manifest."""
 
 
@@ -158,6 +160,20 @@ class Learned:
     """How the policy was chosen, where there were several candidates."""
     front: tuple[Candidate, ...] = ()
     """Policies of several trade-offs that no other one beat in both task return and queries, fewest queries first."""
+    certificate: dict[str, Any] | None = None
+    """What was certified of a wrapper: whether it is, margin, bound, episodes, failures, and what was spent."""
+    savings: Savings | None = None
+    """The wrapper beside its base on the certificate's episodes; not saved with the run."""
+
+    @property
+    def decisions(self) -> Decisions:
+        """What the policy's answers mean."""
+        return self.info.decisions
+
+    @property
+    def certified(self) -> bool:
+        """Whether the policy is certified to lose no more than a margin against its base."""
+        return self.certificate is not None and bool(self.certificate["certified"])
 
     @property
     def finished(self) -> bool:
@@ -201,6 +217,8 @@ class Learned:
             "seconds": self.seconds,
             "evaluation_episodes": self.evaluation_episodes,
             "choice": self.choice,
+            "certificate": self.certificate,
+            "policy_kind": kind_of(self.policy),
             "finished": self.checkpoint is None,
             "provenance": provenance(),
         }
@@ -215,6 +233,15 @@ class Learned:
         if self.checkpoint is not None:
             made[CHECKPOINT] = folders.pack_arrays(self.checkpoint)
         return {**made, folders.MANIFEST: folders.manifest("run", content, made)}
+
+
+def kind_of(policy: Any) -> str:
+    """Return the name of a policy's kind in the manifest.
+
+    >>> kind_of(SchedulePolicy(3, (2,)))
+    'schedule'
+    """
+    return next(name for name, kind in POLICIES.items() if isinstance(policy, kind))
 
 
 def provenance() -> dict[str, Any]:
@@ -298,7 +325,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
     try:
         info = RunInfo.of_data(manifest["run"])
         return Learned(
-            policy=_policy_of(arrays, info.policy, info.decisions),
+            policy=_policy_of(arrays, manifest.get("policy_kind") or info.policy, info.decisions),
             best=_point_of(manifest["best"]),
             fresh=_point_of(manifest["fresh"]),
             curve=curve_of(content, folder),
@@ -310,6 +337,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             base=None if base is None else NetworkPolicy.from_arrays(folders.unpack_arrays(base, folder / BASE)),
             evaluation_episodes=converted(manifest.get("evaluation_episodes", 0), int),
             choice=_object_of(manifest.get("choice")),
+            certificate=_object_of(manifest.get("certificate")),
             front=() if front is None else tuple(candidates_of(folders.unpack_arrays(front, folder / FRONT), info)),
             checkpoint=None
             if converted(manifest["finished"], bool)
@@ -339,6 +367,10 @@ def _object_of(data: Any) -> dict[str, Any] | None:
 def _policy_of(arrays: Mapping[str, NDArray[Any]], kind: str, decisions: Decisions) -> Any:
     """Return the policy among saved arrays; its answers are decisions of the run."""
     policy = POLICIES[kind].from_arrays(arrays)
+    if isinstance(policy, SchedulePolicy):
+        if not decisions.has_base or policy.durations != decisions.durations:
+            raise FileFormatError(f"a schedule with waits of {policy.durations} does not fit a run with {decisions}")
+        return policy
     answers = int(policy.sizes[-1]) if isinstance(policy, NetworkPolicy) else int(policy.table.max()) + 1
     if answers != decisions.n if isinstance(policy, NetworkPolicy) else answers > decisions.n:
         raise FileFormatError(f"a policy of {answers} decisions does not fit a run with {decisions.n}")

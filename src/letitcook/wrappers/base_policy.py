@@ -59,17 +59,36 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
         self._base_state: Any = None
         self._episode_start = True
         self.base_seconds = 0.0
+        self.base_queries = 0
+        """Queries of the base policy since the environment was made."""
+        self.episodes = 0
+        """Episodes that were begun since then."""
+
+    @property
+    def observation(self) -> Any:
+        """What the base policy sees now."""
+        return self._observation
+
+    @property
+    def last_action(self) -> Any:
+        """The action that was sent last in this episode; None if there was none."""
+        return self._action
+
+    def waiting_action(self) -> Any:
+        """Return the action that waits: the fixed one, or the last one again."""
+        return self._action if self.holds else self.wait
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment and the base policy's state."""
         self._observation, info = reset_parts(self.env.reset(seed=seed, options=options))
         self._base_state, self._episode_start, self._action = None, True, None
+        self.episodes += 1
         return self._shown(), info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Query the base policy and do as it says, or wait one step."""
         asked = int(action) == BASE or (self.holds and self._action is None)
-        chosen = self.base_action() if asked else self._action if self.holds else self.wait
+        chosen = self.base_action() if asked else self.waiting_action()
         observation, reward, terminated, truncated, info = self.act(chosen)
         return observation, reward, terminated, truncated, {**info, "base_queries": int(asked)}
 
@@ -97,6 +116,7 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
             self._observation, self._base_state, np.array([self._episode_start]), deterministic=self.deterministic
         )
         self.base_seconds += perf_counter() - began
+        self.base_queries += 1
         self._episode_start = False
         return checked_action(action, self.env.action_space)
 

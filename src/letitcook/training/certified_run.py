@@ -1,0 +1,105 @@
+"""The result of a run around a base policy: the certified wrapper, with what was spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from letitcook.core.decisions import Episode, Timesteps
+from letitcook.core.presets import PresetContext
+from letitcook.evaluation.certificate import Margin
+from letitcook.evaluation.rollout import Evaluation, check_seed
+from letitcook.evaluation.savings import Savings
+from letitcook.training.budget import Budget, Spending
+from letitcook.training.certified import CertifiedChoice, Say, choose_certified
+from letitcook.training.loop import Training
+from letitcook.training.run import Learned, Point, RunInfo
+from letitcook.training.spec import RunSpec
+from letitcook.wrappers.waiting import WaitingEnv
+
+OFFERED = 8
+"""Learned policies that take part in the choice."""
+
+
+def announce(training: Timesteps, budget: Budget) -> None:
+    """Say what a budget is spent on, before anything is."""
+    learn = f"{training} of training" if training.count else "no training, only schedules and persistence"
+    Console(stderr=True, soft_wrap=True).print(
+        f"planned: {budget.said()}; {learn}, then choosing and certifying", highlight=False
+    )
+
+
+def certified_result(
+    training: Training, env: WaitingEnv, margin: Margin, spending: Spending, progress: bool
+) -> Learned:
+    """Return the certified wrapper among what was learned, schedules and persistence."""
+    learned = training.unchosen()
+    offered = [(f"learned, step {c.step:,}", c.policy) for c in training.offered(OFFERED)]
+    if not offered:
+        offered = [("learned", learned.policy)]
+    with _phases(progress) as say:
+        choice = choose_certified(env, offered, margin, spending, training.info.seed, say=say)
+    return _with_choice(learned, choice, env, spending)
+
+
+def untrained(env: WaitingEnv, spec: RunSpec, margin: Margin, spending: Spending, progress: bool) -> Learned:
+    """Return the certified wrapper among schedules and persistence alone: a budget left no room for training."""
+    preset = spec.preset or "best"
+    context = PresetContext(spec.method, None, True, env.gamma)
+    settings = replace(spec, preset=preset).settings_for("network", context)
+    info = RunInfo("network", spec.method, spec.lam, check_seed(spec.seed), preset, settings, env.decisions)
+    info = replace(info, env_spec=env.env_spec)
+    with _phases(progress) as say:
+        choice = choose_certified(env, [], margin, spending, spec.seed, say=say)
+    point = _point(choice.fresh)
+    bare = Learned(choice.chosen.policy, point, point, [point], 0, 0, spending.seconds, info)
+    return _with_choice(bare, choice, env, spending)
+
+
+@contextmanager
+def _phases(enabled: bool) -> Iterator[Say]:
+    """Show which phase is under way."""
+    if not enabled:
+        yield lambda _: None
+        return
+    with Console(stderr=True).status("...") as status:
+        yield lambda text: status.update(f"{text} ...")
+
+
+def _with_choice(learned: Learned, choice: CertifiedChoice, env: WaitingEnv, spending: Spending) -> Learned:
+    fresh = _point(choice.fresh)._replace(step=learned.best.step, decision=learned.best.decision)
+    spent = np.zeros(env.decisions.n)
+    for episode in choice.fresh:
+        np.add.at(spent, episode.decisions, episode.elapsed)
+    table = choice.table()
+    certificate = {
+        "certified": choice.certificate is not None,
+        "margin": choice.margin,
+        "at_stake": choice.at_stake,
+        **({} if choice.certificate is None else choice.certificate.summary()),
+        "spent": spending.summary(),
+    }
+    return replace(
+        learned,
+        policy=choice.chosen.policy,
+        fresh=fresh,
+        time=tuple((spent / len(choice.fresh)).tolist()),
+        evaluation_episodes=spending.episodes,
+        seconds=spending.seconds,
+        choice={"name": choice.chosen.name, "base_itself": choice.chosen is choice.base, "candidates": table},
+        certificate=certificate,
+        savings=Savings(
+            Evaluation(choice.fresh, env.decisions), Evaluation(choice.fresh_base, env.decisions), choice.certificate
+        ),
+    )
+
+
+def _point(episodes: list[Episode]) -> Point:
+    names = ("task_return", "length", "queries", "base_queries")
+    means: list[Any] = [float(np.mean([getattr(episode, name) for episode in episodes])) for name in names]
+    return Point(0, 0, *means)
