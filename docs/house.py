@@ -27,6 +27,7 @@ ROOMS = {
     "storage": "run folders, spaces and settings as plain data, objects by name",
     "adapters": "other people's policies: Stable-Baselines3, skrl, PyTorch, functions",
     "wrappers": "environments around environments: waiting, base policies, vector environments, `wrap`",
+    "poll": "when to look whether a job is done: durations, schedules, `wait_for`",
     "tasks": "the paper's tasks, one a file; `make`",
     "finite": "tables: enumeration, exact plans, LQ",
     "deep": "networks: LDQN and what drives it",

@@ -7,6 +7,7 @@ from letitcook.errors import quiet_interrupts
 
 quiet_interrupts()
 
+from letitcook import poll as poll
 from letitcook.adapters import as_policy, named_policy
 from letitcook.core.decisions import Decisions, Episode, Policy, Transition
 from letitcook.core.objective import Objective, lex_argmax, lex_better
@@ -28,6 +29,8 @@ from letitcook.training.run import Learned, RunInfo, load
 from letitcook.wrappers.added_wait import AddedWait
 from letitcook.wrappers.base_policy import BasePolicyEnv
 from letitcook.wrappers.env_returns import StepDeadline
+from letitcook.wrappers.memory import Memory, MemoryEnv, MemoryVectorEnv, Timer
+from letitcook.wrappers.remembering import RememberingPolicy
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import ScalarisedEnv, WaitingEnv
 from letitcook.wrappers.wrap import wrap
@@ -50,10 +53,14 @@ __all__ = [
     "Interval",
     "LDQNSettings",
     "Learned",
+    "Memory",
+    "MemoryEnv",
+    "MemoryVectorEnv",
     "Objective",
     "Plan",
     "Policy",
     "QSettings",
+    "RememberingPolicy",
     "RunInfo",
     "Savings",
     "ScalarisedEnv",
@@ -61,6 +68,7 @@ __all__ = [
     "StepDeadline",
     "Tables",
     "Task",
+    "Timer",
     "Transition",
     "WaitingEnv",
     "WaitingVectorEnv",

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 import letitcook
-from letitcook.cli import evaluate, front, recordings, runs, sweeps, tasks, train, wrap
+from letitcook.cli import evaluate, front, poll, recordings, runs, sweeps, tasks, train, wrap
 from letitcook.cli.options import out
 from letitcook.errors import LetItCookError
 
@@ -33,6 +33,7 @@ for command in (
     front.front,
     runs.watch,
     tasks.interleave,
+    poll.poll,
     runs.export,
     sweeps.reproduce,
     sweeps.status,

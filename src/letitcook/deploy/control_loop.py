@@ -174,7 +174,7 @@ def run(
     counters = Counters()
     last = _last_action(decisions, action_space) if decisions.hold else None
     chooser = _Chooser(_Asked(policy), None if base is None else _Asked(base), decisions, wait, clock, counters, last)
-    began = due = 0
+    began = due = promised = 0
     action, waiting = None, False
     with _signals_interrupt() as signals, _stopping(counters, on_stop, signals):
         for k in _periods(rate_hz, clock, counters):
@@ -189,8 +189,10 @@ def run(
                 due = k
             decided = k >= due
             if decided:
+                chooser.policy.ended_early(promised - k)
                 action, duration, waiting = chooser.choose(sense)
                 began, due = k, k + duration
+                promised = due
             if decided or not hold:
                 act(action)
             counters.steps += 1
@@ -294,6 +296,12 @@ class _Asked:
         self._function = None if isinstance(policy, Policy) else policy
         self._state: Any = None
         self._start = True
+
+    def ended_early(self, steps: int) -> None:
+        """Tell a policy that counts on its decisions that the last one ended so much before its time, or after it."""
+        tell = getattr(self._policy, "ended_early", None)
+        if steps != 0 and not self._start and tell is not None:
+            self._state = tell(self._state, steps)
 
     def answer(self, observation: Any) -> Any:
         """Return the policy's answer to an observation."""

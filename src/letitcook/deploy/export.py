@@ -29,6 +29,7 @@ from letitcook.finite.policy import TablePolicy
 from letitcook.storage import folders
 from letitcook.storage.spaces import space_data
 from letitcook.training.run import VERSION, Learned, kind_of
+from letitcook.wrappers.remembering import RememberingPolicy, Remembers
 
 OPSET, IR_VERSION = 13, 7
 """Versions of ONNX that every runtime since 2021 reads."""
@@ -53,9 +54,9 @@ def to_numpy(learned: Learned | Policy, path: str | Path, decisions: Decisions |
     (['go', 'stay'], (0, None), (1, 5))
     """
     folder = folders.check_output(Path(path))
-    policy, known = _parts(learned, decisions)
+    policy, known, remembers = _parts(learned, decisions)
     content = {
-        "policy.npz": _packed(policy, known),
+        "policy.npz": _packed(policy, known, remembers),
         "policy.py": resources.files("letitcook.deploy").joinpath("numpy_policy.py").read_bytes(),
     }
     if isinstance(learned, Learned) and learned.base is not None:
@@ -75,7 +76,11 @@ def to_onnx(learned: Learned | Policy, path: str | Path, decisions: Decisions | 
     file = Path(path)
     if os.path.lexists(file):
         raise OutputError(f"{file} exists already; choose another file with --out, or remove it first")
-    policy, known = _parts(learned, decisions)
+    policy, known, remembers = _parts(learned, decisions)
+    if remembers is not None:
+        raise SettingError(
+            "an ONNX graph keeps no memory, and this policy remembers; write it for NumPy: --to numpy, or to_numpy"
+        )
     if not isinstance(policy, NetworkPolicy):
         raise SettingError(
             "a table or a schedule cannot be written as an ONNX graph, only networks can; "
@@ -85,13 +90,19 @@ def to_onnx(learned: Learned | Policy, path: str | Path, decisions: Decisions | 
     return file
 
 
-def _parts(learned: Learned | Policy, decisions: Decisions | None) -> tuple[Exportable, Decisions | None]:
-    """Return the policy and its decisions, or raise why they cannot be exported."""
+def _parts(
+    learned: Learned | Policy, decisions: Decisions | None
+) -> tuple[Exportable, Decisions | None, Remembers | None]:
+    """Return the policy, its decisions and what it remembers, or raise why they cannot be exported."""
     policy: Any = learned.policy if isinstance(learned, Learned) else learned
+    remembers = None
+    if isinstance(policy, RememberingPolicy):
+        remembers, decisions = policy.remembers, policy.decisions if decisions is None else decisions
+        policy = policy.policy
     if isinstance(learned, Learned) and decisions is None:
         decisions = learned.info.decisions
     if isinstance(policy, SchedulePolicy):
-        return policy, decisions
+        return policy, decisions, None
     if not isinstance(policy, TablePolicy | NetworkPolicy):
         raise SettingError(
             f"a {type(policy).__name__} cannot be exported; learn a policy (letitcook.learn), and export the run"
@@ -102,7 +113,7 @@ def _parts(learned: Learned | Policy, decisions: Decisions | None) -> tuple[Expo
         raise SpaceError(
             f"the policy has {answers} decisions, and {decisions.n} were given; give those it learned with"
         )
-    return policy, decisions
+    return policy, decisions, remembers
 
 
 def _about(policy: Exportable, decisions: Decisions | None) -> dict[str, Any]:
@@ -120,9 +131,12 @@ def _about(policy: Exportable, decisions: Decisions | None) -> dict[str, Any]:
     return about
 
 
-def _packed(policy: Exportable, decisions: Decisions | None) -> bytes:
+def _packed(policy: Exportable, decisions: Decisions | None, remembers: Remembers | None = None) -> bytes:
     """Return a policy as the bytes of an `npz` file."""
-    arrays: dict[str, Any] = {"about": np.array(json.dumps(_about(policy, decisions)))}
+    about = _about(policy, decisions)
+    if remembers is not None:
+        about["memory"] = remembers.data()
+    arrays: dict[str, Any] = {"about": np.array(json.dumps(about))}
     if isinstance(policy, SchedulePolicy):
         arrays["cycle"] = np.array(policy.cycle)
     elif isinstance(policy, TablePolicy):

@@ -8,6 +8,11 @@ This file and `policy.npz` beside it were written by letitcook, and run without 
     decision, _ = policy.predict(observation)      # one decision, or an array of them for a batch of observations
     action, steps = policy.decide(observation)     # what to do, and for how many control periods without sensing
 
+A policy that remembers takes one observation at a time, with the state that it returned for the one before::
+
+    decision, state = policy.predict(observation, state)   # None when an episode begins
+    policy.reset()                                          # before `decide` in a new episode, which keeps the state
+
 `policy.actions` names the actions; `action` counts from 0 in them. For a policy that wraps another one, action 0 is to
 ask that other policy. Where `policy.hold` is True, action `policy.wait` is to send the last action again (if there was
 none yet: to ask the other policy, or action 0), and an observation is `{"observation": ..., "last_action": ...}`: the
@@ -58,8 +63,11 @@ DAMAGE = (
 """What a damaged file makes of the modules that read it; all of it becomes ValueError."""
 
 
-def load(path: str | Path | None = None) -> ExportedPolicy:
-    """Read a policy; the one in `policy.npz` beside this file, if no other is named."""
+def load(path: str | Path | None = None, parts: Any = None) -> ExportedPolicy:
+    """Read a policy; the one in `policy.npz` beside this file, if no other is named.
+
+    `parts` is the function of the observation that the policy's timers watch, where it was learned with one.
+    """
     file = Path(__file__).with_name("policy.npz") if path is None else Path(path)
     data = file.read_bytes()
     try:
@@ -70,7 +78,7 @@ def load(path: str | Path | None = None) -> ExportedPolicy:
         if not isinstance(about, dict) or about.get("format") != FORMAT:
             said = about.get("format") if isinstance(about, dict) else None
             raise ValueError(f"{file} has format {said!r}, and this loader reads {FORMAT}; export it anew")
-        return ExportedPolicy(about, arrays)
+        return ExportedPolicy(about, arrays, parts)
     except DAMAGE as error:
         raise ValueError(f"{file} is damaged ({type(error).__name__}: {str(error)[:200]}); export it anew") from error
 
@@ -100,7 +108,7 @@ def _array(data: bytes) -> NDArray[Any]:
 class ExportedPolicy:
     """A policy that was read."""
 
-    def __init__(self, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, about: dict[str, Any], arrays: dict[str, NDArray[Any]], parts: Any = None) -> None:
         self.about = about
         """What it was made of, as plain data."""
         decisions = about.get("decisions") or {"actions": [], "wait": 0, "durations": []}
@@ -124,18 +132,48 @@ class ExportedPolicy:
         whole = [self.wait, *self.durations]
         if known and (self._chooser.answers > len(known) or not all(isinstance(n, int) and n >= 0 for n in whole)):
             raise ValueError(f"a policy of {self._chooser.answers} decisions does not fit the {len(known)} it names")
+        memory = about.get("memory")
+        self._memory = (
+            None if memory is None else _Memory(memory, decisions, vector=about["kind"] == "network", parts=parts)
+        )
+
+    def reset(self) -> None:
+        """Forget what `decide` remembers: a new episode begins."""
+        self._state = None
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
         """Return the decision at an observation, or an array of decisions for a batch of them; and the next state.
 
-        Only a schedule keeps a state: its place in its period. It takes no batches.
+        A schedule keeps its place in its period as a state, a policy that remembers its memory; they take no batches.
         """
         if isinstance(self._chooser, _Schedule):
             return self._chooser.choose(state)
-        decisions, single = self._chooser.choose(observation)
-        return (int(decisions[0]) if single else decisions), None
+        if self._memory is None:
+            decisions, single = self._chooser.choose(observation)
+            return (int(decisions[0]) if single else decisions), None
+        fresh = state is None or (episode_start is not None and bool(np.any(episode_start)))
+        if fresh:
+            remembered = self._memory.begin(observation)
+        else:
+            before, action, elapsed = state
+            remembered = self._memory.after(before, action, elapsed, observation)
+        decisions, _ = self._chooser.choose(self._memory.added(observation, remembered))
+        decision = int(decisions[0])
+        return decision, (remembered, *self._carried_out(decision))
+
+    def ended_early(self, state: Any, steps: int) -> Any:
+        """Return the state of a policy that remembers when its last decision ended `steps` before its time."""
+        if self._memory is None or state is None:
+            return state
+        remembered, action, elapsed = state
+        return remembered, action, elapsed - steps
+
+    def _carried_out(self, decision: int) -> tuple[int, int]:
+        """Return a decision's action, and for how many steps it is done."""
+        wait = decision - len(self.actions)
+        return (decision, 1) if wait < 0 else (self.wait, self.durations[wait])
 
     def decide(self, observation: Any) -> tuple[int, int]:
         """Return the action at one observation, and for how many steps it is to be done without sensing.
@@ -147,8 +185,61 @@ class ExportedPolicy:
         decision, self._state = self.predict(observation, self._state)
         if not isinstance(decision, int):
             raise TypeError("decide takes one observation; use predict for a batch of them")
-        wait = decision - len(self.actions)
-        return (decision, 1) if wait < 0 else (self.wait, self.durations[wait])
+        return self._carried_out(decision)
+
+
+class _Memory:
+    """What a policy remembers: steps since something changed, and past decisions; see letitcook's docs."""
+
+    def __init__(self, about: dict[str, Any], decisions: dict[str, Any], vector: bool, parts: Any) -> None:
+        self.clock, self.timers = int(about["clock"]), about["timers"]
+        self.timed, self.window, self.cap = about["actions"], about["window"], about["cap"]
+        self.space, self.vector = about["space"], vector
+        self.n_actions = len(decisions["actions"])
+        self.scale = 1.0 / max(decisions["durations"], default=1)
+        if about["parts"] is not None and parts is None and self.timers:
+            raise ValueError(f"the policy's timers watch {about['parts']}; give that function: load(parts=...)")
+        self.function = parts
+
+    def parts(self, observation: Any) -> list[Any]:
+        """Return what the timers watch."""
+        if not self.timers:
+            return []
+        seen = observation if self.function is None else self.function(observation)
+        return list(np.asarray(seen).reshape(-1).tolist())
+
+    def begin(self, observation: Any) -> tuple[Any, ...]:
+        """Return what is remembered when an episode begins: parts, counts, past decisions, what was seen."""
+        counts = [0] * (self.clock + len(self.timers) + len(self.timed))
+        return self.parts(observation), counts, [(-1, 0, None)] * self.window, observation
+
+    def after(self, before: tuple[Any, ...], action: int, elapsed: int, observation: Any) -> tuple[Any, ...]:
+        """Return what is remembered after an action that lasted `elapsed` steps."""
+        was, counts, past, last = before
+        seen, counts = self.parts(observation), [count + elapsed for count in counts]
+        for i, (part, values) in enumerate(self.timers, start=self.clock):
+            if seen[part] != was[part] or (values and seen[part] not in values):
+                counts[i] = 0
+        for i, timed in enumerate(self.timed, start=self.clock + len(self.timers)):
+            if timed == action:
+                counts[i] = 0
+        past = [(action, elapsed, last), *past][: self.window]
+        return seen, [min(count, self.cap) for count in counts], past, observation
+
+    def added(self, observation: Any, remembered: tuple[Any, ...]) -> Any:
+        """Return an observation with what is remembered, as the table or the networks take it."""
+        _, counts, past, _ = remembered
+        if not self.vector:
+            blank = np.zeros_like(observation)
+            return observation, counts, [(a, steps, blank if seen is None else seen) for a, steps, seen in past]
+        now = flat(self.space, observation)
+        entries = [now, np.array(counts) * self.scale]
+        for action, steps, seen in past:
+            hot = np.zeros(self.n_actions + 1)
+            if seen is not None:
+                hot[action], hot[-1] = 1.0, steps * self.scale
+            entries += [hot, np.zeros(len(now)) if seen is None else flat(self.space, seen)]
+        return np.concatenate(entries).astype(np.float32)
 
 
 class _Networks:

@@ -17,9 +17,11 @@ from letitcook.errors import FileFormatError, SettingError
 from letitcook.finite.policy import TablePolicy
 from letitcook.finite.q_learning import (
     DECISIONS,
+    NOTHING_REMEMBERED,
     STATE,
     STEPS,
     Memory,
+    RecallTables,
     Rule,
     Weights,
     World,
@@ -27,7 +29,9 @@ from letitcook.finite.q_learning import (
     evaluate,
     greedy_table,
     learn,
+    start_row,
 )
+from letitcook.finite.recall import Remembered
 from letitcook.finite.settings import CHOICES, PAPER, QSettings
 from letitcook.finite.tables import Tables, observation_key
 from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
@@ -54,6 +58,7 @@ class QLearner:
         objective: Objective,
         settings: QSettings = PAPER,
         seed: int = 0,
+        remembered: Remembered | None = None,
     ) -> None:
         if horizon < 1:
             raise SettingError(f"horizon = {horizon} is not allowed; give at least 1 primitive step")
@@ -61,7 +66,8 @@ class QLearner:
         self.decisions = decisions
         self.objective = objective
         self.settings = settings
-        rows = int(tables.rows.max()) + 1
+        self.remembered = remembered
+        rows = int(tables.rows.max()) + 1 if remembered is None else len(remembered.keys)
         K, U, H = len(objective.weights), decisions.n, horizon
         self._world = World(
             offsets=tables.offsets,
@@ -72,6 +78,7 @@ class QLearner:
             start_state=tables.start_state,
             start_cumulative=np.cumsum(tables.start_probability),
             rows=np.append(tables.rows, rows),
+            recall=NOTHING_REMEMBERED if remembered is None else RecallTables(*remembered.arrays),
             n_actions=tables.n_actions,
             durations=decisions.durations_of,
             actions=decisions.actions_of,
@@ -97,6 +104,7 @@ class QLearner:
             clock=np.zeros(6, dtype=np.int64),
             rng=seeded(seed),
             path=np.zeros(H + 1, dtype=np.int64),
+            seen=np.zeros(H + 1, dtype=np.int64),
             rewards=np.zeros(H),
             taken=np.zeros((2, H), dtype=np.int64),
             value=np.zeros(K),
@@ -105,6 +113,7 @@ class QLearner:
         self._counts: NDArray[np.float64] | None = None
         start = draw(self._world.start_cumulative, 0, len(tables.start_state), self._memory.rng)
         self._memory.clock[STATE] = tables.start_state[start]
+        self._memory.seen[0] = start_row(self._world, start)
 
     @property
     def Q(self) -> NDArray[np.float64]:  # noqa: N802 (the paper's name)
@@ -181,6 +190,8 @@ class QLearner:
     @cached_property
     def _keys(self) -> list[tuple[Any, ...]]:
         """What the policy knows each row by; made once, for a policy may be kept after every evaluation."""
+        if self.remembered is not None:
+            return self.remembered.keys
         first = np.unique(self.tables.rows, return_index=True)[1]
         return [observation_key(self.tables.observations[s]) for s in first]
 

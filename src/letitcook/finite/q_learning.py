@@ -22,6 +22,9 @@ Beyond the paper, and off by default:
 - **backward replay**: at the end of an episode its decisions are learned from once more, last one first, so that what
   was found at the end reaches the beginning at once;
 - a **step size that falls with visits**, `α = 1 / visits^ω`, for random transitions.
+
+Where a policy remembers, a row of `Q` is what is seen *and* remembered. It is then no function of the state, and is
+followed from decision to decision by `Recall`.
 """
 
 from __future__ import annotations
@@ -39,6 +42,26 @@ Weights = tuple[tuple[float, float], ...]
 """An objective's weights as the kernel takes them: as a tuple, so that it is compiled for this number of objectives."""
 
 
+class RecallTables(NamedTuple):
+    """What is seen and remembered next, where a policy remembers.
+
+    From row `r`, after an action (or a wait of several steps, numbered `n_actions + steps - 2`), and seeing what is
+    numbered `seen[i]`, comes the row `after[i]`, with `i` from `offsets[r * n_kinds + kind]` up to the next offset.
+    """
+
+    offsets: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    after: NDArray[np.int64]
+    start: NDArray[np.int64]
+    """Row of each start."""
+    n_kinds: int
+    """How many actions and waits there are; 0 where nothing is remembered, and what is seen is the row."""
+
+
+_EMPTY = np.zeros(1, dtype=np.int64)
+NOTHING_REMEMBERED = RecallTables(_EMPTY, _EMPTY, _EMPTY, _EMPTY, n_kinds=0)
+
+
 class World(NamedTuple):
     """The waiting MDP as the kernel sees it."""
 
@@ -50,6 +73,8 @@ class World(NamedTuple):
     start_state: NDArray[np.int64]
     start_cumulative: NDArray[np.float64]
     rows: NDArray[np.int64]
+    """What is seen in each state, by number; of the end, the last row of Q."""
+    recall: RecallTables
     n_actions: int
     durations: NDArray[np.int64]
     actions: NDArray[np.int64]
@@ -92,6 +117,8 @@ class Memory(NamedTuple):
     rng: NDArray[np.uint64]
     path: NDArray[np.int64]
     """States of this episode, by time."""
+    seen: NDArray[np.int64]
+    """Rows of this episode, by time, where a decision was due."""
     rewards: NDArray[np.float64]
     """Rewards of this episode, by time."""
     taken: NDArray[np.int64]
@@ -120,11 +147,12 @@ def learn(
     Without `counts` it is compiled without the counting, which would cost some percent.
     """
     clock, rng, path, rewards, taken = memory.clock, memory.rng, memory.path, memory.rewards, memory.taken
-    Q, H, U, end = memory.Q, world.horizon, len(world.durations), len(world.rows) - 1
+    Q, H, U, end, seen = memory.Q, world.horizon, len(world.durations), len(world.rows) - 1, memory.seen
     steps, decisions, s, t, n = clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN]
+    row = seen[t]
     alpha, epsilon = rule.alpha, rule.epsilon
     moving = rule.alpha != rule.alpha_end or rule.epsilon != rule.epsilon_end
-    greedy = lex_row(Q, weights, world.rows[s], rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
+    greedy = lex_row(Q, weights, row, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
     while steps < until_steps and decisions < until_decisions:
         if moving:
             progress = min(1.0, (decisions if rule.timestep == 1 else steps) / rule.schedule)
@@ -134,7 +162,7 @@ def learn(
         if random_float(rng) < epsilon:
             u = random_below(rng, U)
         elif rule.ties == 1:
-            u = random_tie(Q, world.rows[s], greedy, memory.bar, rng)
+            u = random_tie(Q, row, greedy, memory.bar, rng)
         else:
             u = greedy
         # s', r ← step(u), or as many times step(wait) as the wait requests; the end and the horizon cut it short
@@ -150,8 +178,11 @@ def learn(
             path[t] = s
         # update Q0[s, u], then Q1[s, u]
         if rule.intra_option and world.actions[u] == rule.wait:
-            learn_intra_option(world, rule, weights, memory, u, begun, t, alpha)
-        greedy = update(world, rule, weights, memory, u, begun, t, alpha)
+            learn_intra_option(world, rule, weights, memory, u, row, begun, t, alpha)
+        after = row_after(world, row, world.actions[u], t - begun, s)
+        greedy = update(world, rule, weights, memory, u, row, after, begun, t, alpha)
+        row = after
+        seen[t] = row
         # s ← s', t ← t + elapsed
         steps += t - begun
         decisions += 1
@@ -161,11 +192,12 @@ def learn(
                 count_episode(counts, taken[:, :n], rewards[:t], world.actions, rule.wait)
             if rule.backward_replay:
                 replay_backwards(world, rule, weights, memory, n, t, alpha)
-            s, t, n = world.start_state[draw(world.start_cumulative, 0, len(world.start_state), rng)], 0, 0
+            start = draw(world.start_cumulative, 0, len(world.start_state), rng)
+            s, t, n = world.start_state[start], 0, 0
+            row = start_row(world, start)
+            seen[0] = row
             clock[EPISODES] += 1
-            greedy = lex_row(
-                memory.Q, weights, world.rows[s], rule.slack, rule.bootstrap == 1, memory.value, memory.bar
-            )
+            greedy = lex_row(memory.Q, weights, row, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
     clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN] = steps, decisions, s, t, n
 
 
@@ -192,10 +224,41 @@ def count_episode(
 
 
 @inlined
-def update(world: World, rule: Rule, weights: Weights, memory: Memory, u: int, t: int, until: int, alpha: float) -> int:
-    """Update Q by decision `u`, which lasted from time `t` to `until`; return what is greedy then."""
+def start_row(world: World, start: int) -> int:
+    """Return the row of a start."""
+    row: int = world.rows[world.start_state[start]]
+    return row if world.recall.n_kinds == 0 else world.recall.start[start]
+
+
+@inlined
+def row_after(world: World, row: int, action: int, steps: int, s_after: int) -> int:
+    """Return the row in state `s_after`, `steps` steps of an action after the row `row`."""
+    found: int = world.rows[s_after]
+    if world.recall.n_kinds > 0 and s_after != len(world.rows) - 1:
+        kind = action if steps == 1 else world.n_actions + steps - 2
+        at = row * world.recall.n_kinds + kind
+        for i in range(world.recall.offsets[at], world.recall.offsets[at + 1]):
+            if world.recall.seen[i] == found:
+                found = world.recall.after[i]
+                break
+    return found
+
+
+@inlined
+def update(
+    world: World,
+    rule: Rule,
+    weights: Weights,
+    memory: Memory,
+    u: int,
+    s: int,
+    s_after: int,
+    t: int,
+    until: int,
+    alpha: float,
+) -> int:
+    """Update Q by decision `u` from row `s` to row `s_after`, from time `t` to `until`; return what is greedy then."""
     Q = memory.Q
-    s, s_after = world.rows[memory.path[t]], world.rows[memory.path[until]]
     G, discount = 0.0, 1.0
     for i in range(t, until):
         G += discount * memory.rewards[i]
@@ -217,17 +280,21 @@ def update(world: World, rule: Rule, weights: Weights, memory: Memory, u: int, t
 
 @inlined
 def learn_intra_option(
-    world: World, rule: Rule, weights: Weights, memory: Memory, u: int, t: int, until: int, alpha: float
+    world: World, rule: Rule, weights: Weights, memory: Memory, u: int, row: int, t: int, until: int, alpha: float
 ) -> None:
-    """Learn from every shorter wait inside the wait `u`, which lasted from time `t` to `until`, last ones first."""
+    """Learn from every shorter wait inside the wait `u` in row `row`, from time `t` to `until`, last ones first."""
     # Which ones are inside is a matter of the plan, not of how it went: to count those that the episode's end cut
     # only when it did come (or only when it did not) would favour one outcome of a random world over the others.
     planned = min(t + world.durations[u], rule.horizon)
+    # What would be remembered is what a policy would that sensed where the shorter wait begins, and where it ends.
     for i in range(until - 1, t - 1, -1):
+        begun = row if i == t else row_after(world, row, rule.wait, i - t, memory.path[i])
         for v in range(len(world.durations)):
             j = i + world.durations[v]
             if world.actions[v] == rule.wait and j <= planned and not (i == t and v == u):
-                update(world, rule, weights, memory, v, i, min(j, until), alpha)
+                j = min(j, until)
+                after = row_after(world, begun, rule.wait, j - i, memory.path[j])
+                update(world, rule, weights, memory, v, begun, after, i, j, alpha)
 
 
 @inlined
@@ -238,8 +305,8 @@ def replay_backwards(
     for n in range(decisions - 1, -1, -1):
         u, t = memory.taken[0, n], memory.taken[1, n]
         if rule.intra_option and world.actions[u] == rule.wait:
-            learn_intra_option(world, rule, weights, memory, u, t, until, alpha)
-        update(world, rule, weights, memory, u, t, until, alpha)
+            learn_intra_option(world, rule, weights, memory, u, memory.seen[t], t, until, alpha)
+        update(world, rule, weights, memory, u, memory.seen[t], memory.seen[until], t, until, alpha)
         until = t
 
 
@@ -317,13 +384,14 @@ def evaluate(
     value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
     results = np.zeros((episodes, 4 + Q.shape[2]))
     for n in range(episodes):
-        s = world.start_state[draw(world.start_cumulative, 0, len(world.start_state), rng)]
+        start = draw(world.start_cumulative, 0, len(world.start_state), rng)
+        s, seen = world.start_state[start], start_row(world, start)
         t = 0
         while t < world.horizon and s != end:
-            u = lex_row(Q, weights, world.rows[s], slack, False, value, bar)
+            u = lex_row(Q, weights, seen, slack, False, value, bar)
             results[n, 2] += 1
             results[n, 3] += u == world.base
-            last = min(t + world.durations[u], world.horizon)
+            begun, last = t, min(t + world.durations[u], world.horizon)
             while t < last and s != end:
                 row = s * world.n_actions + world.actions[u]
                 outcome = draw(world.cumulative, world.offsets[row], world.offsets[row + 1], rng)
@@ -331,6 +399,7 @@ def evaluate(
                 results[n, 0] += world.reward[outcome]
                 results[n, 4 + u] += 1
                 t += 1
+            seen = row_after(world, seen, world.actions[u], t - begun, s)
         results[n, 1] = t
     return results
 

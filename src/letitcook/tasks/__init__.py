@@ -9,7 +9,7 @@ import gymnasium as gym
 
 from letitcook.core.decisions import Policy
 from letitcook.errors import SettingError, UnknownNameError
-from letitcook.tasks import cartpole, coffee, cook, mountain_car, pong
+from letitcook.tasks import cartpole, coffee, cook, job, mountain_car, pong
 from letitcook.tasks.task import HIDDEN, AuxiliaryTask, Task
 from letitcook.wrappers.waiting import WaitingEnv
 from letitcook.wrappers.wrap import wrap
@@ -26,6 +26,7 @@ TASKS: dict[str, Task] = {
         mountain_car.TASK,
         *cook.HIDDEN_TASKS,
         coffee.HIDDEN_TASK,
+        job.TASK,
     )
 }
 
@@ -70,7 +71,7 @@ def hidden_task(name: str) -> Task:
     ('coffee-hidden', 'cook-hidden')
     """
     task = task_named(name)
-    if task.kwargs.get("hidden"):
+    if task.kwargs.get("hidden") or task is job.TASK:  # a job is hidden by nature
         return task
     if name + HIDDEN not in TASKS:
         able = ", ".join(other.removesuffix(HIDDEN) for other in TASKS if other.endswith(HIDDEN))
@@ -89,7 +90,7 @@ def make(
     mode: str = "scratch",
     durations: Iterable[int] | None = None,
     base: Policy | None = None,
-    hidden: bool = False,
+    hidden: bool | None = None,
     **kwargs: Any,
 ) -> WaitingEnv:
     """Return a task as a waiting environment: from scratch, or with `mode="wrap"` around a base policy.
@@ -106,6 +107,8 @@ def make(
     [1, 1, 0, 0, 0, 0]
     """
     task = hidden_task(name) if hidden else task_named(name)
+    if hidden is False and (task.kwargs.get("hidden") or task is job.TASK):
+        kwargs["hidden"] = False
     waits = task.durations if durations is None else tuple(durations)
     if mode not in ("scratch", "wrap"):
         raise UnknownNameError("mode", mode, ("scratch", "wrap"))

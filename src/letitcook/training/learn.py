@@ -21,8 +21,9 @@ from letitcook.errors import OutputError, SettingError
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import check_seed
 from letitcook.finite.learner import QLearner
+from letitcook.finite.recall import remember, sufficient_memory
 from letitcook.finite.settings import QSettings
-from letitcook.finite.tables import Tables, can_be_enumerated, enumerate_env
+from letitcook.finite.tables import NEUTRAL, Tables, can_be_enumerated, enumerate_env
 from letitcook.tasks import Task, task_of
 from letitcook.training.budget import Budget, Spending
 from letitcook.training.callbacks import Callback
@@ -44,6 +45,8 @@ from letitcook.training.run import Learned, RunInfo
 from letitcook.training.selection import Tolerance
 from letitcook.training.spec import RunSpec, Settings, decisions_of, default_length
 from letitcook.wrappers.base_policy import BasePolicyEnv, base_env_of
+from letitcook.wrappers.memory import Memory, MemoryEnv, MemoryVectorEnv, every_timer, read_memory
+from letitcook.wrappers.remembering import Remembers
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import WaitingEnv, horizon_of, waiting_env_of
 
@@ -68,6 +71,7 @@ def learn(
     preset: str | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     tolerance: float | str = 0.0,
+    memory: Memory | int | str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
@@ -91,6 +95,9 @@ def learn(
       million steps with tables, 1 million decisions with networks), or with `"best"` 10 million and 200,000 steps.
     - `tolerance` is how much mean task return you would give for fewer queries, as an amount or a share such as
       `"1%"`, where the result is chosen among several policies.
+    - `memory` is what the policy remembers, where what it sees does not tell everything: `"auto"` (timers, chosen by
+      themselves for discrete observations), a number of past decisions, or a `Memory`. The policy that results takes
+      what the environment shows, and keeps its memory as its state.
     - The run is saved in the folder `out`, with a checkpoint about every `checkpoint_seconds`. Ctrl-C and SIGTERM stop
       it soon after its first evaluation and return what was learned so far, with `finished` False. `resume` goes on
       with a run in `out` that was stopped, killed or ended by an error, see docs/reliability.md.
@@ -107,10 +114,10 @@ def learn(
     """
     if resume and out is None:
         raise SettingError("resuming needs the folder of the stopped run; give it with --out (out=... in Python)")
-    loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certify else None
+    loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certify and memory is None else None
     untaught = wrapper is not None and steps == 0
     length, accepted = None if untaught else read_timesteps(steps, decisions), Tolerance.read(tolerance)
-    spec = RunSpec(method, lam, seed, preset or "", settings or {}, length, accepted)
+    spec = RunSpec(method, lam, seed, preset or "", settings or {}, length, accepted, memory)
     if budget is not None and wrapper is None:
         raise SettingError(
             "a budget is for a wrapper that is to be certified: a lexicographic one around a base policy, from "
@@ -229,6 +236,10 @@ def _interruptible() -> Iterator[threading.Event]:
 def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) -> Training:
     """Make a run ready: with tables if the environment can be enumerated, else with networks."""
     spec = replace(spec, preset=spec.preset or _usual_preset(waiting_env))
+    if spec.memory is None and isinstance(waiting_env, MemoryEnv | MemoryVectorEnv):
+        spec = replace(spec, memory=waiting_env.memory)
+    if isinstance(waiting_env, MemoryVectorEnv):
+        waiting_env = waiting_env.with_discount(waiting_env.gamma)  # without its memory, which is the policy's now
     if isinstance(waiting_env, WaitingVectorEnv):
         return prepare_networks(waiting_env, spec)
     env = waiting_env_of(waiting_env)
@@ -237,9 +248,13 @@ def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) ->
     horizon = horizon_of(env)
     if horizon is None:
         raise SettingError("this environment has no time limit; make it with max_episode_steps=...")
-    return prepare_tables(
-        enumerate_env(env), env.decisions, horizon, spec, _task_name(env), env.gamma, env_spec=env.env_spec
-    )
+    tables, name = enumerate_env(env), _task_name(env)
+    remembers = None
+    if spec.memory is not None:
+        auto = spec.memory == "auto"
+        chosen = sufficient_memory(tables, env.decisions, env.observation_space, horizon) if auto else spec.memory
+        remembers = Remembers(read_memory(chosen), env.observation_space)
+    return prepare_tables(tables, env.decisions, horizon, spec, name, env.gamma, env.env_spec, remembers)
 
 
 def prepare_tables(
@@ -250,14 +265,17 @@ def prepare_tables(
     task: str | None = None,
     gamma: float = 1.0,
     env_spec: WrappedEnvSpec | None = None,
+    remembers: Remembers | None = None,
 ) -> Training:
     """Make a run with tables ready."""
     context = PresetContext(spec.method, task, decisions.has_base, gamma, tables.deterministic)
     settings = spec.settings_for("table", context)
     assert isinstance(settings, QSettings)
     objective, taken = spec.objective, decisions_of(spec.method, decisions)
-    learner = QLearner(tables, taken, horizon, objective, settings, check_seed(spec.seed))
-    info = RunInfo("table", spec.method, spec.lam, spec.seed, spec.preset, settings, decisions, task, env_spec)
+    rows = None if remembers is None else remember(tables, taken, remembers.memory, remembers.space)
+    learner = QLearner(tables, taken, horizon, objective, settings, check_seed(spec.seed), rows)
+    of_run = (spec.method, spec.lam, spec.seed, spec.preset, settings, decisions, task, env_spec, remembers)
+    info = RunInfo("table", *of_run)
     plan = PAPER_PLANS["table"] if spec.preset == "paper" else EvaluationPlan()
     if spec.preset != "paper" and not tables.deterministic:  # else one episode tells all; here many cost little
         looks = tuple(10 * look for look in LOOKS)
@@ -279,7 +297,8 @@ def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Train
     # The compiled loop counts decisions, as the paper does, and has a fixed action to wait with.
     plain = env.decisions.cost == "decisions" and not env.decisions.hold
     compiled = task is not None and plain and (wrapped is None or base is not None)
-    world: Task | WaitingEnv | WaitingVectorEnv
+    compiled = compiled and spec.memory is None and isinstance(env, WaitingEnv) and _is_unchanged(env)
+    world: Task | gym.Env[Any, Any] | WaitingVectorEnv
     if compiled and task is not None:
         world = task
     # Else an environment of its own around the same world: the learner may discount where the user does not.
@@ -287,10 +306,19 @@ def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Train
         world = env.with_discount(settings.gamma)
     else:
         world = env.with_discount(settings.gamma, settings.uses_intermediate)
+    remembers = None
+    if spec.memory is not None:
+        seen = env.single_observation_space if isinstance(env, WaitingVectorEnv) else env.observation_space
+        remembers = Remembers(every_timer(seen) if spec.memory == "auto" else read_memory(spec.memory), seen)
+        # Nothing inside a wait is remembered, so networks learn from whole waits alone.
+        settings = replace(settings, intra_option=0)
+        whole = env.with_discount(settings.gamma)
+        world = (MemoryVectorEnv if isinstance(whole, WaitingVectorEnv) else MemoryEnv)(whole, remembers.memory)  # type: ignore[arg-type]
     objective, taken = spec.objective, decisions_of(spec.method, env.decisions)
     learner = LDQN(world, taken, objective, settings, check_seed(spec.seed), base if compiled else None)
     env_spec = env.env_spec if isinstance(env, WaitingEnv) else None
-    info = RunInfo("network", spec.method, spec.lam, spec.seed, spec.preset, settings, taken, name, env_spec)
+    of_run = (spec.method, spec.lam, spec.seed, spec.preset, settings, taken, name, env_spec, remembers)
+    info = RunInfo("network", *of_run)
     plan = _network_plan(spec, compiled)
     if env.decisions.cost == "base":  # few evaluations: the choice is made at the end
         plan = replace(plan, every=max(plan.every, timesteps.count // WRAPPER_EVALUATIONS))
@@ -301,8 +329,21 @@ def _task_name(env: WaitingEnv | WaitingVectorEnv) -> str | None:
     """Return the name of the task; None where the environment was made from names, for its base is not the task's."""
     if isinstance(env, WaitingVectorEnv) or env.env_spec is not None:
         return None
-    task = task_of(env)
-    return None if task is None else task.name
+    task, made = task_of(env), env.spec
+    if task is None or made is None:
+        return None
+    settings = {name: value for name, value in made.kwargs.items() if name != "render_mode"}
+    return task.name if settings == dict(task.kwargs) else None  # with other settings it could not be made again
+
+
+def _is_unchanged(env: gym.Env[Any, Any]) -> bool:
+    """Return whether no wrapper changes what the environment inside does or shows."""
+    layer = env
+    while isinstance(layer, gym.Wrapper):
+        if not isinstance(layer, (*NEUTRAL, BasePolicyEnv)):
+            return False
+        layer = layer.env
+    return True
 
 
 def _base_of(env: WaitingEnv) -> Any:

@@ -39,6 +39,7 @@ from letitcook.training.selection import (
     promising,
     spread,
 )
+from letitcook.wrappers.remembering import RememberingPolicy
 
 EVERY = 10_000
 """Timesteps between two evaluations."""
@@ -336,7 +337,7 @@ class Training:
 
     def _learned(self, best: Point, fresh: Point, checkpoint: dict[str, NDArray[Any]] | None) -> Learned:
         return Learned(
-            policy=self.policy,
+            policy=self.info.with_memory(self.policy),
             best=best,
             fresh=fresh,
             curve=list(self.curve),
@@ -352,7 +353,8 @@ class Training:
         )
 
     def _front(self) -> tuple[Candidate, ...]:
-        return tuple(front([c for c in self.candidates if c.step != BASE_ITSELF]))
+        best = front([c for c in self.candidates if c.step != BASE_ITSELF])
+        return tuple(replace(candidate, policy=self.info.with_memory(candidate.policy)) for candidate in best)
 
     def resume(self, run: Learned) -> None:
         """Go on from a run that was stopped."""
@@ -362,10 +364,11 @@ class Training:
             ours, theirs = self.info.data(), run.info.data()
             changed = sorted(name for name in ours if ours[name] != theirs[name])
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
+        plain = run.policy.policy if isinstance(run.policy, RememberingPolicy) else run.policy
         self.learner.restore(run.checkpoint)
         self.candidates = candidates_of(run.checkpoint, run.info)
         self.evaluation_episodes = run.evaluation_episodes
-        self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, run.policy, run.seconds
+        self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, plain, run.seconds
 
     def _point(self, results: NDArray[np.float64]) -> Point:
         task_return, length, queries, base_queries = results[:, :4].mean(axis=0).tolist()

@@ -6,7 +6,7 @@ import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -29,6 +29,7 @@ from letitcook.storage.array_checks import Expected, checked
 from letitcook.storage.setting_values import converted, read_settings
 from letitcook.training.env_spec import WrappedEnvSpec
 from letitcook.training.selection import BASE_QUERIES, QUERIES, Candidate
+from letitcook.wrappers.remembering import RememberingPolicy, Remembers, remembering
 
 VERSION = metadata.version("letitcook")
 PARTS = ("policy", "curve", "base", "checkpoint", "front")
@@ -88,6 +89,13 @@ class RunInfo:
     env_spec: WrappedEnvSpec | None = None
     """The environment and the base policy by name, where they were given so."""
 
+    remembers: Remembers | None = None
+    """What the policy remembers, where it does."""
+
+    def with_memory(self, policy: Any) -> Policy:
+        """Return a policy of the run with its memory, where it has one."""
+        return remembering(policy, self.remembers, self.decisions, vector=self.policy == "network")
+
     @property
     def mode(self) -> str:
         """`wrap` around a base policy, else `scratch`."""
@@ -106,12 +114,13 @@ class RunInfo:
             "task": self.task,
             "mode": self.mode,
             "env_spec": None if self.env_spec is None else self.env_spec.data(),
+            "remembers": None if self.remembers is None else self.remembers.data(),
         }
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> RunInfo:
         """Return the record that `data()` described."""
-        spec = data["env_spec"]
+        spec, remembers = data["env_spec"], data.get("remembers")
         return cls(
             policy=converted(data["policy"], Literal["table", "network"]),
             method=converted(data["method"], Literal["lexicographic", "scalar", "vanilla"]),
@@ -122,6 +131,7 @@ class RunInfo:
             decisions=read_decisions(data["decisions"]),
             task=converted(data["task"], str | None),
             env_spec=None if spec is None else WrappedEnvSpec.of_data(spec),
+            remembers=None if remembers is None else Remembers.of_data(remembers),
         )
 
 
@@ -241,7 +251,8 @@ def kind_of(policy: Any) -> str:
     >>> kind_of(SchedulePolicy(3, (2,)))
     'schedule'
     """
-    return next(name for name, kind in POLICIES.items() if isinstance(policy, kind))
+    plain = policy.policy if isinstance(policy, RememberingPolicy) else policy
+    return next(name for name, kind in POLICIES.items() if isinstance(plain, kind))
 
 
 def provenance() -> dict[str, Any]:
@@ -325,7 +336,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
     try:
         info = RunInfo.of_data(manifest["run"])
         return Learned(
-            policy=_policy_of(arrays, manifest.get("policy_kind") or info.policy, info.decisions),
+            policy=_saved_policy(arrays, manifest.get("policy_kind") or info.policy, info),
             best=_point_of(manifest["best"]),
             fresh=_point_of(manifest["fresh"]),
             curve=curve_of(content, folder),
@@ -338,7 +349,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             evaluation_episodes=converted(manifest.get("evaluation_episodes", 0), int),
             choice=_object_of(manifest.get("choice")),
             certificate=_object_of(manifest.get("certificate")),
-            front=() if front is None else tuple(candidates_of(folders.unpack_arrays(front, folder / FRONT), info)),
+            front=() if front is None else _front_of(folders.unpack_arrays(front, folder / FRONT), info),
             checkpoint=None
             if converted(manifest["finished"], bool)
             else folders.unpack_arrays(checkpoint, folder / CHECKPOINT),
@@ -413,6 +424,17 @@ def candidate_arrays(candidates: Sequence[Candidate]) -> dict[str, NDArray[Any]]
 def paid_for(decisions: Decisions) -> int:
     """Return the place of what is to be few in a row of an evaluation."""
     return BASE_QUERIES if decisions.cost == "base" else QUERIES
+
+
+def _saved_policy(arrays: Mapping[str, NDArray[Any]], kind: str, info: RunInfo) -> Policy:
+    """Return a run's policy among saved arrays, with its memory where it has one."""
+    policy: Policy = _policy_of(arrays, kind, info.decisions)
+    return info.with_memory(policy) if kind == info.policy else policy
+
+
+def _front_of(arrays: Mapping[str, NDArray[Any]], info: RunInfo) -> tuple[Candidate, ...]:
+    """Return the front among saved arrays, its policies with their memories where they have any."""
+    return tuple(replace(one, policy=info.with_memory(one.policy)) for one in candidates_of(arrays, info))
 
 
 def candidates_of(arrays: Mapping[str, NDArray[Any]], info: RunInfo) -> list[Candidate]:

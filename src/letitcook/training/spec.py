@@ -16,6 +16,7 @@ from letitcook.finite.settings import PRESETS as FINITE_PRESETS
 from letitcook.finite.settings import QSettings
 from letitcook.storage.setting_values import with_overrides
 from letitcook.training.selection import NONE, Tolerance
+from letitcook.wrappers.memory import Memory
 
 METHODS = ("lexicographic", "scalar", "vanilla")
 Kind = Literal["table", "network"]
@@ -41,6 +42,8 @@ class RunSpec:
     length: Timesteps | None = None
     tolerance: Tolerance = NONE
     """Loss of mean task return that is accepted for fewer queries."""
+    memory: Memory | int | str | None = None
+    """What the policy remembers: a memory, a number of past decisions, or `"auto"`."""
 
     @property
     def objective(self) -> Objective:
