@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from letitcook import Episode, interleave, make, plan, rollout, task_named
+from letitcook import Episode, WaitingEnv, interleave, make, plan, rollout, task_named
 from letitcook.experiments.suites import paper_rows
+from letitcook.finite.belief import BeliefPolicy
 
 IMAGES = Path(__file__).parent / "images"
 ACT, WAIT, WORK, INK, BEST, GREY = "#4c78a8", "#f2b134", "#59a14f", "#333333", "#d62728", "#999999"
@@ -54,6 +56,7 @@ def main() -> None:
     """Draw all pictures."""
     kitchen()
     limits()
+    hidden_clock()
 
 
 LIMITS = {
@@ -145,6 +148,84 @@ def kitchen() -> None:
     IMAGES.mkdir(exist_ok=True)
     figure.savefig(IMAGES / "waiting.png", dpi=130)
     print(f"wrote {IMAGES / 'waiting.png'}")
+
+
+TIMES = (14, 16, 18, 20, 22)
+"""Cook times of which one is drawn, in the picture of a hidden clock."""
+
+
+def left_of(policy: BeliefPolicy, state: Any) -> list[tuple[int, float]]:
+    """Return the steps that may be left, and how likely they are."""
+    believed: list[tuple[float, Any]] = policy.belief(state)
+    return [(kitchen.left, p) for p, kitchen in believed]
+
+
+def length_of(env: WaitingEnv, policy: BeliefPolicy, seed: int) -> int:
+    """Return the steps of an episode."""
+    return rollout(env, policy, seed).length
+
+
+def hidden_clock(cook_time: int = 20) -> None:
+    """Draw an episode of the best cook that cannot see the clock, and what it believes at each decision."""
+    env = make("cook", hidden=True, cook_time=TIMES)
+    policy = plan(env).policy
+    assert isinstance(policy, BeliefPolicy)
+    seed = next(seed for seed in range(100) if length_of(env, policy, seed) == cook_time + 15)
+    observation, _ = env.reset(seed=seed)
+    state, time, over = None, 0, False
+    decisions, beliefs, truth = [], [], []
+    while not over:
+        decision, state = policy.predict(observation, state)
+        beliefs.append((time, {left: p for left, p in left_of(policy, state) if left}))
+        inside: Any = env.unwrapped
+        truth.append((time, inside.state.left))
+        observation, _, terminated, truncated, info = env.step(decision)
+        decisions.append((time, info["elapsed"], env.decisions.label(decision)))
+        time, over = time + info["elapsed"], terminated or truncated
+    figure, (above, below) = plt.subplots(
+        2, 1, figsize=(10.4, 4.6), facecolor="white", sharex=True, height_ratios=(1, 3), layout="constrained"
+    )
+    for t, elapsed, label in decisions:
+        colour = WAIT if elapsed > 1 else ACT
+        above.add_patch(Rectangle((t, 0), elapsed, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
+        above.text(
+            t + elapsed / 2,
+            0.5,
+            label,
+            ha="center",
+            va="center",
+            fontsize=7,
+            color="white" if elapsed == 1 else INK,
+            rotation=0 if elapsed > 1 else 90,
+        )
+    above.set_ylim(0, 1)
+    above.set_yticks([])
+    above.set_title(
+        f"Cook, clock hidden, cook time one of {', '.join(map(str, TIMES))}: {time} steps, {len(decisions)} queries",
+        fontsize=10,
+        color=INK,
+    )
+    for t, believed in beliefs:
+        for left, p in believed.items():
+            below.add_patch(
+                Rectangle((t + 0.08, left - 0.42), 0.84, 0.84, facecolor=WAIT, alpha=0.15 + 0.85 * p, linewidth=0)
+            )
+    cooking = [(t, left) for t, left in truth if left]
+    below.plot([t + 0.5 for t, _ in cooking], [left for _, left in cooking], ".", color=BEST, ms=4)
+    below.set_ylim(0, max(TIMES))
+    below.set_xlim(0, time)
+    below.set_yticks(range(0, max(TIMES), 5))
+    below.set_ylabel("steps until the soup is done")
+    below.set_xlabel("primitive step")
+    for axis in (above, below):
+        axis.spines[["top", "right"]].set_visible(False)
+    keys = [
+        Rectangle((0, 0), 1, 1, facecolor=WAIT, label="believed when a decision is due; the darker, the likelier"),
+        Line2D([], [], ls="", marker=".", color=BEST, ms=7, label="true, unseen"),
+    ]
+    below.legend(handles=keys, frameon=False, fontsize=9, loc="upper right")
+    figure.savefig(IMAGES / "hidden.png", dpi=130)
+    print(f"wrote {IMAGES / 'hidden.png'}")
 
 
 if __name__ == "__main__":

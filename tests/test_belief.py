@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import runpy
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -140,3 +144,51 @@ def test_tables_name_their_states() -> None:
     tables = enumerate_env(make("cook", hidden=True))
     assert len(tables.states) == tables.n_states
     assert tables.states[0] == make("cook").unwrapped.state  # type: ignore[attr-defined]
+
+
+BY_POMDP_PY = {
+    "tiger": [-1.0, -1.95, 2.3098, 1.795544219, 2.763096193],
+    "crying baby": [-5.0, -9.95, -10.81, -12.1951, -13.46956291],
+}
+"""Values for the horizons 1 to 5 by the exact solver of pomdp-py 1.3.5.1: `python benchmarks/pomdp_oracle.py`."""
+
+
+class Published(gym.Env[Any, Any]):
+    """A published POMDP: the state is its own and what was last observed, which alone is seen."""
+
+    def __init__(self, of: dict[str, Any]) -> None:
+        self.of = of
+        self.observation_space = gym.spaces.Discrete(len(of["observations"]) + 1)
+        self.action_space = gym.spaces.Discrete(len(of["actions"]))
+
+    def initial_states(self) -> list[tuple[float, Any]]:
+        return [(p, (state, None)) for state, p in self.of["start"].items()]
+
+    def outcomes(self, state: Any, action: int) -> list[tuple[float, Any, float, bool]]:
+        name = self.of["actions"][action]
+        return [
+            (p * q, (after, seen), self.of["R"](state[0], name), False)
+            for after, p in self.of["T"](state[0], name).items()
+            for seen, q in self.of["O"](name, after).items()
+            if q > 0.0
+        ]
+
+    def observe(self, state: Any) -> int:
+        return 0 if state[1] is None else 1 + int(self.of["observations"].index(state[1]))
+
+
+@pytest.mark.parametrize("name", BY_POMDP_PY)
+def test_equal_to_an_independent_solver_on_published_problems(name: str) -> None:
+    path = Path(__file__).parent.parent / "benchmarks" / "pomdp_oracle.py"
+    of = runpy.run_path(str(path))["PROBLEMS"][name]
+    tables = enumerate_env(Published(of))
+    decisions = Decisions(tuple(of["actions"]), 0, ())
+    for horizon, value in enumerate(BY_POMDP_PY[name], start=1):
+        best = plan_tables(tables, decisions, horizon, Objective.named("task"), of["gamma"])
+        assert best.values[0, 0] == pytest.approx(value, abs=1e-8), horizon
+    # Where it may wait two steps unobserved as well, it is as good or better, and as brute force says.
+    waits = Decisions(tuple(of["actions"]), 0, (2,))
+    best = plan_tables(tables, waits, 4, Objective.named("task"), of["gamma"])
+    assert best.values[0, 0] >= BY_POMDP_PY[name][3] - 1e-9
+    brute = naive.best_over_histories(tables, waits, 4, Objective.named("task").weights, of["gamma"])
+    assert best.values[0, 0] == pytest.approx(brute[0])

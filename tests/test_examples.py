@@ -119,3 +119,11 @@ def test_plan_frozen_lake(printed: Any) -> None:
         "slippery: reaches the goal with probability 0.7442, as without waits: 0.7442",
         "slippery: 43.94 steps, 35.76 queries",
     ]
+
+
+def test_wait_for_a_job(printed: Any) -> None:
+    said = printed("wait_for_a_job", "--jobs", "6", "--steps", "200000", "--episodes", "200")
+    often, seldom = numbers(next(line for line in said.splitlines() if line.startswith("checks a job")))
+    assert seldom < often
+    exact, learned = numbers(next(line for line in said.splitlines() if line.startswith("the task job")))
+    assert learned > 1.3 * exact

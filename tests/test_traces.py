@@ -10,7 +10,9 @@ import pytest
 
 from letitcook import make, rollout, task_named, task_names
 from letitcook.adapters import CallablePolicy
+from letitcook.cli.terminal.text_worlds import text_world
 from letitcook.errors import SettingError
+from letitcook.evaluation.savings import BaseAlone
 from letitcook.report.traces import Trace, drawing, episodes_of, exact_policy, interleaved_trace, scene, trace
 from letitcook.tasks import pong
 from tiny_sweep import tiny_sweep
@@ -154,3 +156,12 @@ def test_the_best_run_of_a_method_is_shown(tmp_path: Path) -> None:
     frame = pl.DataFrame([worse, asks_more, variant, run], schema=results.runs.schema)
     named = episodes_of(replace(results, runs=frame))
     assert [e.source for e in named if e.name == "lexicographic"] == [run["id"]]
+
+
+@pytest.mark.parametrize("task", ["cook-hidden", "cook-twice-hidden", "coffee-hidden", "job"])
+def test_a_hidden_clock_stays_hidden_in_the_player_and_in_text(task: str) -> None:
+    about = scene(task)
+    assert about["hidden"] is True
+    episode = trace(task, "wrap", BaseAlone())
+    assert any("?" in text_world(task, state, 80) for state in episode.states)
+    assert not scene("cook")["hidden"]

@@ -23,7 +23,7 @@ from letitcook.evaluation.rollout import rollout
 from letitcook.experiments.jobs import world_of
 from letitcook.experiments.results import Results
 from letitcook.finite.plan import plan_tables
-from letitcook.tasks import Task, coffee, coffee_objects, kitchen, mountain_car, pong, task_named, task_names
+from letitcook.tasks import Task, coffee, coffee_objects, job, kitchen, mountain_car, pong, task_named, task_names
 from letitcook.training.run import load
 from letitcook.training.spec import objective_of
 from letitcook.wrappers.waiting import WaitingEnv
@@ -241,7 +241,9 @@ def scene(task: str) -> dict[str, Any]:
     if task == "mountain-car":
         ends = {"left_end": mountain_car.LEFT_END, "right_end": mountain_car.RIGHT_END, "goal": mountain_car.GOAL}
         return {"kind": "mountain-car", **ends, **same}
-    same["hidden"] = bool(about.kwargs.get("hidden", False))
+    same["hidden"] = bool(about.kwargs.get("hidden", task == job.TASK.name))
+    if task == job.TASK.name:
+        return {"kind": "job", **same}
     if about.entry_point == coffee.TASK.entry_point:
         clocks = {"hot": coffee_objects.HOT, "ready": coffee_objects.READY}
         return {"kind": "coffee", "layout": list(coffee.LAYOUT), **clocks, **same}

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from letitcook.report.traces import scene
-from letitcook.tasks import coffee, kitchen, kitchen_drawing, mountain_car
+from letitcook.tasks import coffee, job, kitchen, kitchen_drawing, mountain_car
 from letitcook.tasks.cartpole import POSITION_LIMIT
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -27,6 +27,8 @@ def text_world(task: str, state: dict[str, Any], width: int) -> str:
     numbers = {name: value for name, value in state.items() if name != "action"}
     if about["kind"] == "cook":
         drawn = kitchen_drawing.text(kitchen.State(**numbers), about["soups"], about["hidden"])
+    elif about["kind"] == "job":
+        drawn = job.job_text(job.State(**numbers), about["hidden"])
     elif about["kind"] == "coffee":
         drawn = coffee.room_text(coffee.State(**numbers), hidden=about["hidden"])
     else:

@@ -316,4 +316,21 @@ function mountain(scene) {
   return { svg, update, facts, rate: 20 };
 }
 
-const SCENES = { cook: kitchen, coffee: coffeeRoom, pong: pongField, cartpole: cartPole, "mountain-car": mountain };
+function jobClock(scene) {
+  const svg = canvas(400, 400);
+  const clock = ring(200, 200, 130, 24, "var(--ring)");
+  const left = words(200, 204, 120, "#2c2a28");
+  svg.append(box(-400, -400, 1200, 1200, "var(--room)"), disc(200, 200, 150, "#fffaf0"), clock, left);
+  const update = (s) => {
+    const rest = Math.max(s.duration - s.elapsed, 0);
+    left.textContent = scene.hidden ? "?" : rest;
+    clock.set(scene.hidden ? 0 : 1 - rest / s.duration);
+  };
+  const facts = (s) => [
+    ["Job", scene.hidden ? "running, ? left" : `${Math.max(s.duration - s.elapsed, 0)} left`],
+    ["Looked at", s.checked ? "yes" : "not yet"],
+  ];
+  return { svg, update, facts, rate: 4 };
+}
+
+const SCENES = { cook: kitchen, coffee: coffeeRoom, pong: pongField, cartpole: cartPole, "mountain-car": mountain, job: jobClock };
