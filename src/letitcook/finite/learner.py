@@ -217,6 +217,7 @@ class QLearner:
             "visits": (0, MOST_STEPS),
             "clock": (0, MOST_STEPS),
             "path": (0, len(self._world.rows) - 1),
+            "seen": (0, len(self._memory.Q) - 1),
             "taken": (0, max(self._world.horizon, self.decisions.n) - 1),
         }
         expected = {}

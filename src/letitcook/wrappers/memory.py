@@ -35,7 +35,11 @@ Parts = tuple[Any, ...]
 
 
 class Timer(NamedTuple):
-    """Counts the steps since a part of the observation last changed."""
+    """Counts the steps since a part of the observation last changed.
+
+    >>> Timer(4, values=(1,))  # of the hidden kitchen: steps since the pot changed, while it cooks
+    Timer(part=4, values=(1,))
+    """
 
     part: int
     """Which part, counted from 0 in the flat observation, or in what the user's function returns."""
@@ -314,7 +318,13 @@ class MemoryEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs
 
 
 class MemoryVectorEnv(WaitingVectorEnv):
-    """The same for a vector environment: each sub-environment has a memory of its own."""
+    """The same for a vector environment: each sub-environment has a memory of its own.
+
+    >>> several = WaitingVectorEnv(gym.make_vec("MountainCar-v0", num_envs=2), wait=1, durations=(2, 4))
+    >>> env = MemoryVectorEnv(several, Memory(window=1))
+    >>> env.reset(seed=0)[1].shape  # position, speed; the last decision: one of 3 actions, its steps, what was seen
+    (8,)
+    """
 
     def __init__(self, env: WaitingVectorEnv, memory: Memory) -> None:
         of = env.decisions
