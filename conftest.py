@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from letitcook import cli
+from quick_choice import choose_quickly
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,11 @@ def folder_of_its_own(request: pytest.FixtureRequest, tmp_path: Path, monkeypatc
 
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Run the command line in this process and a folder of its own; returns exit code, stdout, stderr."""
+    """Run the command line in this process and a folder of its own; returns exit code, stdout, stderr.
+
+    Certified choices are made quickly, with few episodes.
+    """
+    choose_quickly(monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
 

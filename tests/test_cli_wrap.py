@@ -17,7 +17,6 @@ from letitcook import load
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint, read_action
 from letitcook.training.loop import Training
-from quick_choice import choose_quickly
 from signing import sign
 
 CODE = """
@@ -65,7 +64,6 @@ def call_beside_my_code(call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     """Run the command line in a folder with `my_code.py`, which every call loads anew."""
     (tmp_path / "my_code.py").write_text(CODE)
     importlib.invalidate_caches()
-    choose_quickly(monkeypatch)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         sys.modules.pop("my_code", None)

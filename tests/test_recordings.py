@@ -12,7 +12,6 @@ import pytest
 
 from letitcook import SchedulePolicy, load
 from letitcook.evaluation.persistence import Recording
-from quick_choice import choose_quickly
 
 CODE = """
 import numpy as np
@@ -25,10 +24,9 @@ SHORT = ("--env-arg", "max_episode_steps=60")
 
 
 @pytest.fixture(name="here")
-def call_beside_my_code(call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def call_beside_my_code(call: Any, tmp_path: Path) -> Any:
     (tmp_path / "my_code.py").write_text(CODE)
     importlib.invalidate_caches()
-    choose_quickly(monkeypatch)
     yield call
     sys.modules.pop("my_code", None)
 

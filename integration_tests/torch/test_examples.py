@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from quick_choice import choose_quickly
+
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    choose_quickly(monkeypatch)
+
     def run(name: str, *arguments: Any) -> Any:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])

@@ -105,7 +105,8 @@ def learn(
     - Around a base policy (`wrap`), the result is the wrapper with the fewest queries of the base that is certified to
       lose no more than the `margin` of mean task return (an amount, or a share of the base's), among what was learned,
       simple schedules and persistence; the base itself, if none is (see `training.certified`). `budget` limits what all
-      of it may cost; a small one, or `steps=0`, leaves the training out. `certify=False` leaves out the certificate.
+      of it may cost; a small one, or `steps=0`, leaves the training out. `certify=False` leaves out the
+      certificate, and so does preset `"paper"`.
 
     >>> from letitcook import make
     >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
@@ -114,7 +115,8 @@ def learn(
     """
     if resume and out is None:
         raise SettingError("resuming needs the folder of the stopped run; give it with --out (out=... in Python)")
-    loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certify and memory is None else None
+    certifies = certify and memory is None and preset != "paper"
+    loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certifies else None
     untaught = wrapper is not None and steps == 0
     length, accepted = None if untaught else read_timesteps(steps, decisions), Tolerance.read(tolerance)
     spec = RunSpec(method, lam, seed, preset or "", settings or {}, length, accepted, memory)
