@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from letitcook import WaitingEnv, evaluate, learn, load, make, plan, wrap
+from letitcook import ScalarisedEnv, WaitingEnv, evaluate, learn, load, make, plan, wrap
 from letitcook.core.decisions import Decisions, Timesteps
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
@@ -350,3 +350,15 @@ def test_mistakes() -> None:
         learn(env, seed=-1)
     with pytest.raises(SettingError, match="no time limit"):
         learn(WaitingEnv(gym.make("FrozenLake-v1", max_episode_steps=-1), wait=0, durations=(2,)))
+
+
+def test_wrappers_outside_that_would_be_left_out_are_refused() -> None:
+    env = WaitingEnv(gym.make("MountainCar-v0"), wait=1, durations=(2, 4))
+    for outer in (
+        ScalarisedEnv(env, lam=0.1),
+        gym.wrappers.TimeLimit(env, 10),
+        gym.wrappers.TransformObservation(env, lambda o: 2 * o, env.observation_space),
+    ):
+        with pytest.raises(SettingError, match=f"{type(outer).__name__} is outside of WaitingEnv"):
+            learn(outer, steps=100, progress=False)
+    assert prepare(gym.wrappers.RecordEpisodeStatistics(env), RunSpec()).info.decisions == env.decisions

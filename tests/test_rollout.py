@@ -136,3 +136,9 @@ def test_mistakes() -> None:
         evaluate(make("cook"), Longest(), episodes=0)
     with pytest.raises(SpaceError, match="not a waiting environment"):
         evaluate(gym.make("MountainCar-v0"), Longest(), episodes=1)
+
+
+def test_a_function_is_evaluated_as_a_policy() -> None:
+    env = WaitingEnv(gym.make("MountainCar-v0", max_episode_steps=40), wait=1, durations=(2, 8))
+    played = evaluate(env, lambda observation: 4, episodes=2)
+    assert (played.length, played.queries) == (40.0, 5.0)

@@ -101,6 +101,8 @@ def train(
         )
     elif folder is not None:
         out.print(f"  saved in {folder}; see: letitcook evaluate {folder}", highlight=False, markup=False)
+    else:
+        out.print("  the policy was not saved; give a folder for it with --out", highlight=False)
 
 
 def _facts(learned: Learned) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from letitcook.adapters import as_policy
 from letitcook.core.decisions import Decisions, Episode, Policy
 from letitcook.errors import NotFiniteError, SettingError
 from letitcook.wrappers.base_policy import base_env_of
@@ -171,7 +172,7 @@ def check_seed(seed: int) -> int:
 
 def evaluate(
     waiting_env: gym.Env[Any, Any] | WaitingVectorEnv,
-    policy: Policy,
+    policy: Policy | Callable[[Any], Any],
     episodes: int = 100,
     seed: int = 0,
     deterministic: bool = True,
@@ -180,7 +181,7 @@ def evaluate(
 
     Every episode has a seed of its own, so two policies meet the same starts under the same `seed`, and the first
     episodes do not depend on how many follow. Side by side, only the first episode of each environment can be seeded,
-    and the others go on from there.
+    and the others go on from there. A function from observation to decision will do as a policy.
 
     >>> from letitcook import make, plan
     >>> env = make("coffee", mode="wrap")
@@ -189,6 +190,7 @@ def evaluate(
     (54.0, 36.0, 34.0, 15)
     """
     check_episodes(episodes, seed)
+    policy = policy if isinstance(policy, Policy) else as_policy(policy)
     if isinstance(waiting_env, WaitingVectorEnv):
         return Evaluation(play(waiting_env, policy, episodes, seed, deterministic), waiting_env.decisions)
     decisions = waiting_env_of(waiting_env).decisions

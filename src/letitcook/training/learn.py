@@ -56,6 +56,8 @@ PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(
 """How the paper evaluates; which of equally good checkpoints gives its rows, see docs/fidelity.md."""
 
 
+UNCHANGING = (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker, gym.wrappers.RecordEpisodeStatistics)
+"""Wrappers outside of `WaitingEnv` that change nothing of what is learned."""
 WRAPPER_EVALUATIONS = 5
 """Evaluations in training around a base policy."""
 
@@ -158,6 +160,19 @@ def _announce(planned: Timesteps | None, budget: Budget, resume: bool, progress:
         announce(planned, budget)
 
 
+def _outermost(env: gym.Env[Any, Any]) -> WaitingEnv:
+    """Return the waiting environment, or raise if wrappers around it change what happens: they would be left out."""
+    inside, layer = waiting_env_of(env), env
+    while layer is not inside and isinstance(layer, gym.Wrapper):
+        if not isinstance(layer, UNCHANGING):
+            raise SettingError(
+                f"the wrapper {type(layer).__name__} is outside of WaitingEnv, and learn would leave it out; put it "
+                "around the environment itself, inside of WaitingEnv (for a scalarised reward: learn(..., 'scalar', λ))"
+            )
+        layer = layer.env
+    return inside
+
+
 def _certifiable(env: gym.Env[Any, Any] | WaitingVectorEnv, method: str) -> WaitingEnv | None:
     """Return the environment around a base policy whose wrapper is to be certified; None if there is none."""
     if isinstance(env, WaitingVectorEnv) or method != "lexicographic":
@@ -244,7 +259,7 @@ def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) ->
         waiting_env = waiting_env.with_discount(waiting_env.gamma)  # without its memory, which is the policy's now
     if isinstance(waiting_env, WaitingVectorEnv):
         return prepare_networks(waiting_env, spec)
-    env = waiting_env_of(waiting_env)
+    env = _outermost(waiting_env)
     if not can_be_enumerated(env):
         return prepare_networks(env, spec)
     horizon = horizon_of(env)
