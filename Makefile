@@ -15,7 +15,7 @@ define environment
 	touch $(1)/.installed-$(3)
 endef
 
-.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch test-package docs coverage house constraints dist benchmark benchmark-deep pictures clean
+.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch test-package docs coverage fuzz kills mutants audit house constraints dist benchmark benchmark-deep pictures clean
 
 reproduce: $(VENV)/.installed-default
 	$(VENV)/bin/letitcook reproduce --suite discrete --out $(OUT)
@@ -40,6 +40,25 @@ coverage: $(VENV)/.installed-test
 	$(VENV)/bin/coverage run -m pytest -n auto
 	$(VENV)/bin/coverage combine --quiet
 	$(VENV)/bin/coverage report
+
+# Mutated files for every loader, for minutes; COUNT=100000 for an hour. Exit code 1 if anything but a declared error comes of one.
+COUNT := 5000
+fuzz: $(VENV)/.installed-test
+	$(VENV)/bin/python tests/fuzzing.py --count $(COUNT)
+
+# Runs killed at random moments, 40 of each of five kinds; takes an hour.
+KILLS := 40
+kills: $(VENV)/.installed-test
+	$(VENV)/bin/python integration_tests/kills/campaign.py --kills $(KILLS)
+
+# Mutation testing of five modules: 30 mutants of each, drawn at random; SAMPLE= tries all of them, for hours.
+SAMPLE := --sample 30
+mutants: $(VENV)/.installed-test
+	$(VENV)/bin/python tests/mutants.py $(SAMPLE)
+
+# Known weaknesses of the versions in constraints.txt, by the database of PyPI; needs the network.
+audit: .venv-release/.installed-release
+	.venv-release/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 # The sdist and the wheel, in dist/.
 dist: .venv-release/.installed-release
@@ -83,7 +102,7 @@ smoke: $(VENV)/.installed-test
 
 # Sweeps that are killed, sweeps on a Ray cluster that loses a node, and curves for TensorBoard and W&B.
 test-sweeps: .venv-sweeps/.installed-sweeps
-	.venv-sweeps/bin/pytest integration_tests/sweeps integration_tests/ray integration_tests/tracking
+	.venv-sweeps/bin/pytest integration_tests/sweeps integration_tests/kills integration_tests/ray integration_tests/tracking
 
 # Needs Chromium: apt-get install chromium, or the path of one in LETITCOOK_CHROMIUM.
 test-browser: .venv-sweeps/.installed-sweeps

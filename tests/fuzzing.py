@@ -51,7 +51,7 @@ from signing import signed_again
 
 Files = dict[str, bytes]
 SECONDS, MEGABYTES = 2.0, 300.0
-"""What a file may take at most."""
+"""What a file may take at most: seconds of the processor, and memory."""
 SMALL = {"hidden": (4, 4), "buffer_size": 64, "fourier_features": 1, "learning_starts": 20}
 SUITE = """
 name = "mine"
@@ -312,7 +312,7 @@ def tried(count: int, seed: int, log: Path | None = None, only: str | None = Non
             log.write_text(
                 json.dumps({"target": name, "number": number, "files": {k: v.hex() for k, v in files.items()}})
             )
-        before, began = _peak(), time.perf_counter()
+        before, began = _peak(), time.process_time()
         try:
             corpus[name].use(files)
             outcome = "loaded"
@@ -320,7 +320,7 @@ def tried(count: int, seed: int, log: Path | None = None, only: str | None = Non
             outcome = "refused"
         except Exception as error:  # what is looked for
             outcome = f"UNDECLARED {name}: {type(error).__name__}: {str(error)[:80]}"
-        took, more = time.perf_counter() - began, _peak() - before
+        took, more = time.process_time() - began, _peak() - before
         if took > SECONDS:
             outcome = f"SLOW {name}: {took:.1f} s"
         if more > MEGABYTES:

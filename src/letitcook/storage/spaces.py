@@ -79,7 +79,7 @@ def flat_size(data: Any) -> int:
     """
     try:
         return SIZES[data["type"]](data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise _not_a_space(data, error) from error

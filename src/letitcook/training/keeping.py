@@ -46,6 +46,8 @@ class RunFolder:
     def resume(self, training: Training) -> None:
         """Let a run go on from its newest state that is whole; without any, it begins at the beginning."""
         states = states_of(self.folder)
+        if states[:1] == [self.folder]:  # finished; a kill may have left its checkpoints
+            shutil.rmtree(self.folder / folders.CHECKPOINTS, ignore_errors=True)
         found: FileFormatError | None = None
         for state in states:
             try:

@@ -446,9 +446,10 @@ def candidates_of(arrays: Mapping[str, NDArray[Any]], info: RunInfo) -> list[Can
             parts.setdefault(int(number), {})[part] = array
     found = []
     for _, its in sorted(parts.items()):
-        step, *decision, z = checked(its, "met", Expected((None,), nan=True)).tolist()
-        if len(decision) > 1 or np.isnan([step, *decision]).any():
+        met = checked(its, "met", Expected((None,), nan=True)).tolist()
+        if len(met) not in (2, 3) or np.isnan(met[:-1]).any():
             raise FileFormatError("a candidate does not say when it was met")
+        step, *decision, z = met
         policy = _policy_of(its, info.policy, info.decisions)
         screening = checked(its, "screening", Expected((None, None)))
         if screening.shape[0] < 1 or screening.shape[1] < 4:
