@@ -146,6 +146,8 @@ def test_no_command_opens_a_socket(tmp_path: Path) -> None:
         "watch": ["run", "--gif", "run.gif"],
         "export": ["run", "--out", "robot"],
         "interleave": ["coffee"],
+        "record": [*wrap[:4], "--episodes", "1", "--out", "recording.safetensors"],
+        "audit": ["--recording", "recording.safetensors"],
         "reproduce": ["--suite", "tiny.toml", "--engine", "serial", "--out", "sweep"],
         "status": ["sweep"],
         "report": ["sweep"],

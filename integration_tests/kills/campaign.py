@@ -150,6 +150,8 @@ def content(out: Path) -> dict[str, Any]:
             said = json.loads(path.read_text())
             for key in ("seconds", "provenance", "sha256", "command"):
                 said.pop(key, None)
+            if said.get("certificate"):
+                said["certificate"].pop("spent")  # what this process spent, in seconds too
             found[name] = said
     return found
 
@@ -173,7 +175,12 @@ def campaign(name: str, kills: int, seed: int, say: Any = print) -> Counter[str]
                 process.send_signal(which)
                 done += 1
                 counted[which.name] += 1
-                code = process.wait(timeout=120)
+                try:
+                    code = process.wait(timeout=120)
+                except subprocess.TimeoutExpired:  # a KeyboardInterrupt can be lost inside a destructor
+                    process.kill()
+                    code = process.wait()
+                    counted["signal lost"] += 1
                 counted["ended by itself"] += which is not signal.SIGKILL and code >= 0
                 if finished(out) and kind.resume:
                     break
