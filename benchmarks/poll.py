@@ -4,8 +4,8 @@
 
 Of each kind of duration: the expected cost of the schedule made of n durations, over that of the exact schedule for the
 true distribution (mean, and the 90th percentile over draws); and the checks of fixed intervals and of exponential
-back-off, over those of the exact schedule that is late by as much. `tests` are the durations of this project's own
-tests, from a log: half of them, drawn anew each time, stand for the truth, and the others are drawn from.
+back-off, over those of the exact schedule that is late by as much. `tests` are durations of this project's own tests,
+from a log: the schedule made of all of them stands for the exact one, and durations are drawn from them.
 """
 
 from __future__ import annotations
@@ -43,6 +43,14 @@ def truth_of(durations: Any) -> Distribution:
     return Distribution.of(np.quantile(durations, (np.arange(TRUTH) + 0.5) / TRUTH))
 
 
+def finer(known: Distribution) -> Distribution:
+    """Return a distribution with a long tail on a grid so fine that a schedule cannot make use of it."""
+    grid = np.linspace(np.log(known.times[0]), np.log(known.quantile(1 - 1e-5)), 3 * TRUTH)
+    below = np.interp(grid, np.log(known.times), np.cumsum(known.mass))
+    below[-1] = 1.0
+    return Distribution(np.exp(grid), np.diff(below, prepend=0.0))
+
+
 def costs_of(truth: Distribution) -> list[Costs]:
     """Return costs at which a median of lateness is worth 10 and 50 checks."""
     return [Costs(1.0, checks / truth.quantile(0.5)) for checks in (10.0, 50.0)]
@@ -57,18 +65,12 @@ def from_few(draws: int, rng: np.random.Generator) -> None:
             best = expected(exact_schedule(truth, costs), truth, costs).cost
             row = [[cost(draw(n), truth, costs) / best for _ in range(draws)] for n in SIZES]
             show(name, truth, costs, best, row)
-    seconds = read_csv(LOG).values
-    for checks in (10.0, 50.0):
-        row = [[] for _ in SIZES]
-        for _ in range(draws):
-            mixed = rng.permutation(seconds)
-            half = len(mixed) // 2
-            truth = Distribution.of(mixed[:half])
-            costs = Costs(1.0, checks / truth.quantile(0.5))
-            # The best that knows the kind of jobs as well as the other half, all of it, tells.
-            best = cost(mixed[half:], truth, costs)
-            for i, n in enumerate(SIZES):
-                row[i].append(cost(rng.choice(mixed[half:], n, replace=False), truth, costs) / best)
+    log = read_csv(LOG)
+    known = estimate(log)
+    truth = finer(known)
+    for costs in costs_of(truth):
+        best = expected(exact_schedule(known, costs), truth, costs).cost
+        row = [[cost(rng.choice(log.values, n), truth, costs) / best for _ in range(draws)] for n in SIZES]
         show("tests", truth, costs, best, row)
 
 
@@ -90,9 +92,9 @@ def at_equal_lateness(rng: np.random.Generator) -> None:
     pairs = [(first, factor) for first in (0.01, 0.05, 0.2) for factor in (1.2, 1.5, 2.0, 3.0)]
     samples = {**{name: draw(100_000) for name, draw in kinds(rng).items()}, "tests": read_csv(LOG).values}
     for name, sample in samples.items():
-        truth = truth_of(sample)
+        truth = finer(estimate(Log.read(sample))) if name == "tests" else truth_of(sample)
         median = truth.quantile(0.5)
-        rates = np.geomspace(0.05, 1_000, 150) / median
+        rates = np.geomspace(0.05, 1_000, 30) / median
         ours = [expected(exact_schedule(truth, Costs(1.0, rate)), truth, Costs()) for rate in rates]
         others = {f"every {part:g}": every(part * median) for part in intervals}
         others |= {f"{first:g} x{factor:g}": back_off(first * median, factor) for first, factor in pairs}

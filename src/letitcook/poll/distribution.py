@@ -24,9 +24,9 @@ from scipy.special import ndtr
 
 from letitcook.errors import FileFormatError, SettingError
 
-GRID = 800
+GRID = 2_400
 """Times of the grid."""
-REACH = 6.0
+REACH = 4.0
 """Standard deviations of the prior, on the scale of log time, after which the grid ends."""
 PRIOR_WIDTH = 1.0
 """Standard deviation of the prior on the scale of log time, beside the spread of the durations."""
@@ -221,12 +221,12 @@ def _kernel_width(x: Array, masses: Array, spread: float) -> float:
         return max(0.3 * spread, 0.05)
     apart = (x[:, None] - x) ** 2
     best, found = -np.inf, spread
-    # A floor keeps equal durations (whole seconds) from drawing the width to nothing.
+    # Durations are often rounded, so equal ones count as one: they would draw the width to nothing.
+    others = apart > 0.0
+    weight = np.maximum(others @ masses, 1e-12)
     for width in np.maximum(WIDTHS * spread, 0.005):
-        kernels = np.exp(-0.5 * apart / width**2) / width
-        np.fill_diagonal(kernels, 0.0)
-        others = kernels @ masses / np.maximum(masses.sum() - masses, 1e-12)
-        likelihood = float(masses @ np.log(np.maximum(others + 1e-3 / spread, 1e-300)))
+        density = (others * np.exp(-0.5 * apart / width**2) / width) @ masses / weight
+        likelihood = float(masses @ np.log(density + 1e-3 / spread))
         if likelihood > best:
             best, found = likelihood, float(width)
     return found
