@@ -228,7 +228,7 @@ class Training:
         else:
             picked = self._meet_candidates()
             point, policy = self._point(picked.screening), picked.policy
-        if self.best is None or self._better(point, self.best) or self._replaces_equal(point, self.best):
+        if self.best is None or self.better(point, self.best) or self._replaces_equal(point, self.best):
             self.best, self.policy = point, policy or self.learner.policy()
         return point
 
@@ -383,9 +383,10 @@ class Training:
         return 7_000_003 * (self.info.seed + 1) + look
 
     def _replaces_equal(self, a: Point, b: Point) -> bool:
-        return self.plan.equal == "last" and not self._better(b, a)
+        return self.plan.equal == "last" and not self.better(b, a)
 
-    def _better(self, a: Point, b: Point) -> bool:
+    def better(self, a: Point, b: Point) -> bool:
+        """Return whether one evaluation is better than another, by the method's own objective."""
         by_base = self.info.decisions.cost == "base"
         paid = [point.base_queries if by_base else point.queries for point in (a, b)]
         return self.objective.better((a.task_return, -paid[0]), (b.task_return, -paid[1]))
