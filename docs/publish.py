@@ -3,20 +3,28 @@
     python docs/publish.py results/paper
 
 A sweep over many rows may take several sittings, or several machines: the runs of this folder take the place of
-published ones with the same id, and the others stay. Written are the tables, the figures and the report; the runs'
-own folders are not needed afterwards.
+published ones with the same id, and the others stay. Written are the tables, the figures, the report, and the page
+`docs/results.md` that leads to them; the runs' own folders are not needed afterwards.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from letitcook.experiments.results import joined, read_results, read_tables
+from letitcook.experiments.results import Results, joined, read_results, read_tables
+from letitcook.experiments.suites import paper_rows
+from letitcook.report.compare import Comparison
+from letitcook.report.figures import CAPTIONS
+from letitcook.report.markup import label_of, number
 from letitcook.report.traces import episodes_of, traces_as_data, traces_of_data
+from letitcook.report.verdicts import VERDICTS
 from letitcook.report.write import write_report
+from letitcook.tasks import task_named
 
 PUBLISHED = Path(__file__).parent / "results"
 EPISODES = "episodes.json"
@@ -31,13 +39,73 @@ def publish(folder: Path, published: Path = PUBLISHED) -> Path:
         kept = traces_of_data(json.loads((published / EPISODES).read_text(encoding="utf-8")))
     episodes = episodes_of(results, kept)
     published.mkdir(exist_ok=True)
-    page, _ = write_report(
-        replace(results, folder=published, suite="paper", made=replace(results.made, command=COMMAND)), episodes
-    )
+    made = replace(results.made, command=COMMAND)
+    page, comparisons = write_report(replace(results, folder=published, suite="paper", made=made), episodes)
+    published.with_suffix(".md").write_text(results_page(results, comparisons), encoding="utf-8")
     (published / EPISODES).write_text(json.dumps(traces_as_data(episodes)), encoding="utf-8")
     for unused in (published / "curves.csv", *published.glob("figures/*.pdf")):  # large, and in the Parquet and PNG
         unused.unlink(missing_ok=True)
     return page
+
+
+def results_page(results: Results, comparisons: Sequence[Comparison]) -> str:
+    """Return the page of the documentation that tells what was run, and what came of it."""
+    known = [c for c in comparisons if c.paper is not None]
+    missing = [row.id for row in paper_rows() if row not in {c.row for c in known}]
+    parts = [
+        "# Results: the paper's rows, run\n",
+        f"{len(known)} of the paper's {len(paper_rows())} rows, {len(results.runs):,} runs with preset `paper`. "
+        "[The report](results/report.html) has every number, all figures, and episodes to play; "
+        "[comparison.csv](results/comparison.csv) and [runs.csv](results/runs.csv) are its tables. "
+        "[Fidelity](fidelity.md) tells what was decided where the paper says nothing.\n",
+        f"    {COMMAND} --out results/paper\n    python docs/publish.py results/paper\n",
+        "A row is `same` if Welch's t-tests tell neither its length nor its queries apart from the paper's, at a level "
+        "of 5% for both together; else it is better or worse by what the row optimises, or another trade-off of the "
+        "same value. With few seeds a test is weak: the report has the intervals.\n",
+        _counts(known),
+        "## Lexicographic and vanilla rows\n",
+        _table([c for c in known if c.row.method != "scalar"]),
+        "## Scalarised rows\n",
+        _table([c for c in known if c.row.method == "scalar"]),
+        "## Rows that differ, and why\n",
+        *[f"- `{c.row.id}`, {VERDICTS[c.verdict][1]}: {c.reason}" for c in known if c.verdict != "same"],
+    ]
+    if missing:
+        parts += ["\n## Not run yet\n", ", ".join(f"`{row}`" for row in missing)]
+    shown = [name for name in ("methods-scratch", "methods-wrap", "wait-durations") if name in CAPTIONS]
+    parts += ["\n## Figures\n", *[f"![{CAPTIONS[name]}](results/figures/{name}.png)\n" for name in shown]]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _counts(comparisons: Sequence[Comparison]) -> str:
+    """Return how many rows have each verdict, of the finite tasks and of the others."""
+    halves = {True: "tables", False: "networks"}
+    lines = [
+        f"| | {' | '.join(VERDICTS[name][1] for name in list(VERDICTS)[:4])} | rows |",
+        "|---|---|---|---|---|---|",
+    ]
+    for finite, name in halves.items():
+        verdicts = Counter(c.verdict for c in comparisons if task_named(c.row.task).finite == finite)
+        lines.append(f"| {name} | {' | '.join(str(verdicts[v]) for v in list(VERDICTS)[:4])} | {verdicts.total()} |")
+    return "\n".join(lines) + "\n"
+
+
+def _table(comparisons: Sequence[Comparison]) -> str:
+    """Return rows as a table: ours, the paper's, the exact optimum, the verdict."""
+    lines = ["| row | seeds | length / queries | paper | exact | |", "|---|---|---|---|---|---|"]
+    for c in comparisons:
+        assert c.paper is not None
+        name = f"{task_named(c.row.task).title}, {label_of(c)}{', wrapped' if c.row.mode == 'wrap' else ''}"
+        ours = f"{_mean(c.length, c.length_sd)} / {_mean(c.queries, c.queries_sd)}"
+        paper = f"{_mean(c.paper.length, c.paper.length_sd)} / {_mean(c.paper.queries, c.paper.queries_sd)}"
+        queries = "any" if c.exact is None or c.exact.queries is None else number(c.exact.queries)
+        exact = "" if c.exact is None else f"{number(c.exact.length)} / {queries}"
+        lines.append(f"| {name} | {c.seeds} | {ours} | {paper} | {exact} | {VERDICTS[c.verdict][0]} |")
+    return "\n".join(lines) + "\n"
+
+
+def _mean(mean: float, sd: float) -> str:
+    return number(mean, sd or 1.0) + (f"±{number(sd, sd)}" if sd else "")
 
 
 if __name__ == "__main__":
