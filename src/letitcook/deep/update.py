@@ -22,7 +22,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.core.jit import compiled, compiled_fast
+from letitcook.core.jit import compiled, compiled_fast, inlined
 from letitcook.core.objective import lex_argmax_kernel
 from letitcook.deep.conditioning import draw_log_lambda
 from letitcook.deep.network import adam, forward, gradient
@@ -133,7 +133,7 @@ def use_wait_model(learner: Learner, block: int, rate: float, trusted: bool) -> 
         )
 
 
-@compiled
+@inlined
 def gradient_step(learner: Learner, k: int, row: int, t: int, rate: float) -> None:
     """Take gradient step number `t` of network `k`, on the batch that begins at `row`."""
     networks, workspace = learner.networks, learner.workspace
@@ -157,7 +157,7 @@ def gradient_step(learner: Learner, k: int, row: int, t: int, rate: float) -> No
     )
 
 
-@compiled
+@inlined
 def count_gradient_steps(learner: Learner, n: int) -> None:
     """Count `n` gradient steps; the average and, where they count gradient steps, the target networks follow."""
     rules, networks = learner.rules, learner.networks
@@ -207,7 +207,7 @@ def targets(learner: Learner, rows: int) -> None:
             lexicographic_targets(learner, choosing, i)
 
 
-@compiled
+@inlined
 def lexicographic_targets(learner: Learner, choosing: NDArray[np.float32], i: int) -> None:
     """Write `y_k = r_k + γ^elapsed T_k(s', u*_k)` of row `i`, where `u*_k` is Lex-Argmax over objectives 0..k.
 
@@ -221,7 +221,7 @@ def lexicographic_targets(learner: Learner, choosing: NDArray[np.float32], i: in
         write_target(learner, k, i, q[k, i, best])
 
 
-@compiled
+@inlined
 def conditioned_targets(learner: Learner, choosing: NDArray[np.float32], i: int) -> None:
     """Write the targets of row `i` with its λ: every objective follows the decision with the greatest `T_0 + λ T_1`."""
     rules, row, q = learner.rules, learner.workspace.scratch.q, learner.workspace.q
@@ -236,7 +236,7 @@ def conditioned_targets(learner: Learner, choosing: NDArray[np.float32], i: int)
         write_target(learner, k, i, q[k if k < K else 0, i, best])
 
 
-@compiled
+@inlined
 def copy_values(q: NDArray[np.float32], i: int, row: NDArray[np.float64]) -> None:
     """Copy the values of one row of a batch, `(N, n)`."""
     for k in range(row.shape[0]):
@@ -244,7 +244,7 @@ def copy_values(q: NDArray[np.float32], i: int, row: NDArray[np.float64]) -> Non
             row[k, u] = q[k, i, u]
 
 
-@compiled
+@inlined
 def write_target(learner: Learner, k: int, i: int, next_value: float) -> None:
     """Write the target of network `k` for row `i`, within its bounds."""
     batch, scale = learner.workspace.batch, learner.statistics.reward_scale
@@ -255,7 +255,7 @@ def write_target(learner: Learner, k: int, i: int, next_value: float) -> None:
     learner.workspace.y[k, i] = min(max(y, learner.bounds[k, 0]), learner.bounds[k, 1])
 
 
-@compiled
+@inlined
 def min_weight_now(learner: Learner) -> float:
     """Return the weight of the lowest of several task networks in targets: it grows from `min_weight` to 1."""
     rules = learner.rules
@@ -263,7 +263,7 @@ def min_weight_now(learner: Learner) -> float:
     return rules.min_weight + (1.0 - rules.min_weight) * done
 
 
-@compiled
+@inlined
 def clipped_value(q: NDArray[np.float32], row: int, decision: int, K: int, min_weight: float) -> float:
     """Return the task value of a decision: between the mean of the task networks, at weight 0, and the lowest, at 1."""
     lowest = total = float(q[0, row, decision])
