@@ -21,7 +21,7 @@ from matplotlib.transforms import Bbox
 
 from letitcook.experiments.jobs import Exact
 from letitcook.experiments.results import CURVES, RUNS, Results
-from letitcook.experiments.suites import Row, paper_rows
+from letitcook.experiments.suites import Row, paper_rows, paper_tasks
 from letitcook.report.figures import CAPTIONS, FIGURES, figure_svg, make_figures, settling_times, write_figures
 from letitcook.report.figures.curves import learning_curves
 from letitcook.report.figures.durations import spread, wait_durations
@@ -33,9 +33,10 @@ from letitcook.report.figures.plane import plane
 from letitcook.report.figures.rooms import CELL, rooms
 from letitcook.report.figures.style import in_order, style
 from letitcook.report.statistics import bootstrap_interval
-from letitcook.tasks import coffee, task_named, task_names
+from letitcook.tasks import coffee, task_named
 
 TASKS = ("cook", "pong", "cartpole")
+PAPER_TASKS = tuple(task.name for task in paper_tasks())
 LAMS = (None, 0.1, 5.0)
 MEASURES = ("length", "queries")
 EVALUATIONS = 120
@@ -128,7 +129,7 @@ def test_durations_are_those_of_the_best_seed(results: Results) -> None:
 
 
 def test_numbers_of_thin_parts_stand_beside_the_bar_apart() -> None:
-    of = made_up(of=task_names(), lams=(None,))
+    of = made_up(of=PAPER_TASKS, lams=(None,))
     waits = [name for name in of.runs.columns if name.startswith("time_wait")]
     thin = of.runs.with_columns(  # every wait takes so little time that its number stands outside
         pl.when(pl.col(name).is_not_null()).then(0.3).alias(name) for name in waits
@@ -139,7 +140,7 @@ def test_numbers_of_thin_parts_stand_beside_the_bar_apart() -> None:
     for axes in figure.axes:
         bars = sorted({(bar.get_window_extent().x0, bar.get_window_extent().x1) for bar in axes.patches})
         outside = [text.get_window_extent() for text in axes.texts if text.get_ha() == "left"]
-        assert len(outside) == sum(len(task_named(task).durations) + 1 for task in task_names())
+        assert len(outside) == sum(len(task_named(task).durations) + 1 for task in PAPER_TASKS)
         assert len(outside) == sum(len(line.get_xdata()) == 3 for line in axes.lines)
         for box in outside:
             assert all(box.x1 <= left or box.x0 >= right for left, right in bars)
@@ -431,7 +432,7 @@ def test_the_episode_is_the_end_of_the_optimal_one(results: Results) -> None:
 
 
 def test_rooms_are_those_of_the_tasks_and_the_errand_goes_to_the_sugar_and_back() -> None:
-    figure = rooms(made_up(of=task_names(), lams=(None,), seeds=1, evaluations=1))
+    figure = rooms(made_up(of=PAPER_TASKS, lams=(None,), seeds=1, evaluations=1))
     assert figure is not None
     titles = ["Cook, CookLonger, CookTwice", "Coffee", "Pong", "CartPole", "MountainCar"]
     assert [axes.get_title(loc="left") for axes in figure.axes] == titles
@@ -493,7 +494,7 @@ def test_the_plane_names_each_lambda_once_at_its_mean() -> None:
 
 
 def test_labels_of_the_plane_keep_clear_of_points() -> None:
-    figure = plane(made_up(lams=None, of=task_names()), "wrap")
+    figure = plane(made_up(lams=None, of=PAPER_TASKS), "wrap")
     assert figure is not None
     figure.draw_without_rendering()
     written = 0
@@ -633,7 +634,7 @@ FEW = {
     2: ("coffee", "pong"),
     3: ("cook", "cook-longer", "cartpole"),
     4: ("cook", "cook-longer", "cook-twice", "coffee"),
-    7: tuple(task_names()),
+    7: PAPER_TASKS,
 }
 
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from letitcook import task_named, task_names
+from letitcook import task_named
 from letitcook.adapters import CallablePolicy
 from letitcook.experiments.jobs import Exact
 from letitcook.experiments.results import Results
-from letitcook.experiments.suites import PaperRow, Row, paper_rows
+from letitcook.experiments.suites import PaperRow, Row, paper_rows, paper_tasks
 from letitcook.report.compare import Comparison, compare, comparison_frame
 from letitcook.report.page import TITLES, page, write_page
 from letitcook.report.traces import NamedTrace, exact_policy, trace
@@ -197,7 +197,7 @@ def test_whatever_data_hold_is_text(results: Results) -> None:
 
 
 def longest_episodes() -> Iterator[NamedTrace]:
-    for task in task_names():
+    for task in (task.name for task in paper_tasks()):
         episode = trace(task, "scratch", CallablePolicy(lambda observation, task=task: task_named(task).wait))  # type: ignore[misc]
         yield from (NamedTrace(name, "a run", episode) for name in TITLES)
 

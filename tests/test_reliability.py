@@ -134,11 +134,13 @@ for arguments in json.loads(sys.argv[1]):
 
 def test_no_command_opens_a_socket(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def push(observation):\n    return 2 if observation[1] > 0 else 0\n")
+    (tmp_path / "durations.csv").write_text("118\n121\n120\n119\n125\n117\n122\n")
     (tmp_path / "tiny.toml").write_text('tasks = ["cook"]\nsteps = 20_000\nseeds = 1\n')
     wrap = ["--env", "MountainCar-v0", "--policy", "mine:push", "--wait", "1", "--durations", "2,4"]
     commands = {
         "tasks": [],
         "plan": ["cook"],
+        "poll": ["durations.csv"],
         "train": ["cook", "--steps", "20000", "--out", "run"],
         "wrap": [*wrap, "--steps", "100", "--episodes", "2", "--out", "wrapped"],
         "evaluate": ["run", "--episodes", "1"],

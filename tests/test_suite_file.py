@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from letitcook.errors import LetItCookError, SettingError, SuiteError
 from letitcook.experiments.suite_file import CHECKS, parse_suite, read_suite
 from letitcook.experiments.suites import BASE_SEEDS, Row, Run
+from letitcook.tasks import task_names
 
 PAGE = Path(__file__).parent.parent / "docs" / "suites.md"
 EXAMPLE, SMALLEST = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 IDS, MISTAKE = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-ALL_TASKS = "cook, cook-longer, cook-twice, coffee, pong, cartpole, mountain-car"
+ALL_TASKS = ", ".join(task_names())
 
 
 def runs_of(text: str) -> tuple[Run, ...]:

@@ -71,7 +71,7 @@ def parse_suite(text: str, file: str) -> Suite:
     >>> parse_suite('seeds = 2\ntasks = ["pongg"]', "study.toml")
     Traceback (most recent call last):
     ...
-    letitcook.errors.SuiteError: study.toml:2: no task named 'pongg'; use cook, ..., mountain-car (did you mean 'pong'?)
+    letitcook.errors.SuiteError: study.toml:2: no task named 'pongg'; use cook, ..., job (did you mean 'pong'?)
     """
     source = Source(file, text)
     document = source.document()

@@ -22,7 +22,7 @@ from letitcook.core.decisions import Timesteps, Unit
 from letitcook.core.presets import PresetContext
 from letitcook.errors import SettingError, UnknownNameError
 from letitcook.storage import folders
-from letitcook.tasks import TASKS, task_named
+from letitcook.tasks import TASKS, Task, task_named
 from letitcook.training.spec import METHODS, Kind, RunSpec, default_length, objective_of
 
 VARIANT = re.compile(r"[\w=+,-][\w.=+,-]*|")
@@ -231,9 +231,18 @@ def _paper(finite: tuple[bool, ...]) -> list[Run]:
     ]
 
 
+def paper_tasks() -> list[Task]:
+    """Return the tasks of the paper.
+
+    >>> len(paper_tasks())
+    7
+    """
+    return [TASKS[name] for name in dict.fromkeys(row.task for row in paper_rows())]
+
+
 def _smoke() -> list[Run]:
     runs = []
-    for task in TASKS.values():
+    for task in paper_tasks():
         for mode in ("scratch", "wrap"):
             methods = [("lexicographic", None), ("scalar", 0.1)] + ([("vanilla", None)] if mode == "scratch" else [])
             steps = SMOKE_STEPS[task.finite]
@@ -243,7 +252,7 @@ def _smoke() -> list[Run]:
 
 def _limit() -> list[Run]:
     """Return preset `best` on the tasks with networks, from scratch and around its own vanilla policies."""
-    names = [task.name for task in TASKS.values() if not task.finite]
+    names = [task.name for task in paper_tasks() if not task.finite]
     rows = [Row(name, mode, "lexicographic") for name in names for mode in ("scratch", "wrap")]
     steps = {row: LIMIT_STEPS_OF.get((row.task, row.mode), LIMIT_STEPS) for row in rows}
     return [Run(row, seed, steps[row], preset="best") for row in rows for seed in LIMIT_SEEDS]
@@ -251,7 +260,7 @@ def _limit() -> list[Run]:
 
 def _ablation() -> list[Run]:
     """Return preset `best` from scratch as it is, and with each of its parts left out."""
-    names = [task.name for task in TASKS.values() if not task.finite]
+    names = [task.name for task in paper_tasks() if not task.finite]
     rows = [(Row(name, "scratch", "lexicographic", variant=out), LEFT_OUT[out]) for out in LEFT_OUT for name in names]
     return [
         Run(row, seed, ABLATION_STEPS, "best", tuple(changes.items()))

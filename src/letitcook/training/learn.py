@@ -255,8 +255,10 @@ def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) ->
     spec = replace(spec, preset=spec.preset or _usual_preset(waiting_env))
     if spec.memory is None and isinstance(waiting_env, MemoryEnv | MemoryVectorEnv):
         spec = replace(spec, memory=waiting_env.memory)
-    if isinstance(waiting_env, MemoryVectorEnv):
-        waiting_env = waiting_env.with_discount(waiting_env.gamma)  # without its memory, which is the policy's now
+    if isinstance(waiting_env, MemoryVectorEnv):  # without its memory, which is the policy's now
+        waiting_env = waiting_env.with_discount(waiting_env.gamma)
+    elif isinstance(waiting_env, MemoryEnv):
+        waiting_env = waiting_env.env
     if isinstance(waiting_env, WaitingVectorEnv):
         return prepare_networks(waiting_env, spec)
     env = _outermost(waiting_env)
