@@ -51,7 +51,8 @@ def publish(folder: Path, published: Path = PUBLISHED) -> Path:
 def results_page(results: Results, comparisons: Sequence[Comparison]) -> str:
     """Return the page of the documentation that tells what was run, and what came of it."""
     known = [c for c in comparisons if c.paper is not None]
-    missing = [row.id for row in paper_rows() if row not in {c.row for c in known}]
+    run = {c.row for c in known}
+    missing = [f"{row.task}/{row.method}/{row.mode}" for row in paper_rows() if row not in run]
     parts = [
         "# Results: the paper's rows, run\n",
         f"{len(known)} of the paper's {len(paper_rows())} rows, {len(results.runs):,} runs with preset `paper`. "
@@ -71,7 +72,7 @@ def results_page(results: Results, comparisons: Sequence[Comparison]) -> str:
         *[f"- `{c.row.id}`, {VERDICTS[c.verdict][1]}: {c.reason}" for c in known if c.verdict != "same"],
     ]
     if missing:
-        parts += ["\n## Not run yet\n", ", ".join(f"`{row}`" for row in missing)]
+        parts += ["\n## Not run yet\n", ", ".join(f"`{rows}` ({n})" for rows, n in Counter(missing).items())]
     shown = [name for name in ("methods-scratch", "methods-wrap", "wait-durations") if name in CAPTIONS]
     parts += ["\n## Figures\n", *[f"![{CAPTIONS[name]}](results/figures/{name}.png)\n" for name in shown]]
     return "\n".join(parts).rstrip() + "\n"
