@@ -17,6 +17,7 @@ from letitcook.storage.setting_values import with_overrides
 
 ARTIFACTS = Path(__file__).parent / "artifacts"
 V01 = ARTIFACTS / "v0.1"
+UNCHECKED = ARTIFACTS / "v0.2-without-checksums"
 
 
 def test_a_table_of_version_0_1() -> None:
@@ -57,6 +58,14 @@ def test_a_wrapped_environment_of_version_0_1(monkeypatch: pytest.MonkeyPatch) -
 def test_a_stopped_run_of_version_0_1_says_what_to_do() -> None:
     with pytest.raises(FileFormatError, match="stopped by letitcook 0.1, .* cannot go on with it; train it anew"):
         load(V01 / "stopped")
+
+
+@pytest.mark.parametrize("name", ["table", "family", "stopped-table", "stopped-network"])
+def test_runs_without_checksums(name: str) -> None:
+    run = load(UNCHECKED / name)
+    assert run.finished == (not name.startswith("stopped"))
+    assert len(run.curve) > 0
+    assert len(run.front) > 0 or name != "family"
 
 
 @pytest.mark.parametrize("kind", [QSettings, LDQNSettings])
