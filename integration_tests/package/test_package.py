@@ -48,12 +48,12 @@ def test_the_lines_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for example in examples:
         source = STEPS.sub(lambda found: f"steps={min(int(found[1]), 1_100)}", example.source)
         exec(compile(source, "README.md", "single"), names)
-    assert letitcook.load("mountain-car").steps >= 1_100
+    assert letitcook.load("car").certified
 
 
 def test_the_commands_of_the_readme_run() -> None:
     commands = [line.partition("#")[0] for line in README.splitlines() if line.startswith(QUICK)]
-    assert len(commands) == len(QUICK)
+    assert all(any(command.startswith(quick) for command in commands) for quick in QUICK)
     for command in commands:
         program = Path(sys.executable).parent / "letitcook"
         done = subprocess.run([program, *shlex.split(command)[1:]], check=False, capture_output=True, text=True)
