@@ -15,7 +15,7 @@ define environment
 	touch $(1)/.installed-$(3)
 endef
 
-.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch test-package docs coverage fuzz kills mutants audit house constraints dist benchmark benchmark-deep pictures clean
+.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch test-package test-generic docs coverage fuzz kills mutants audit house constraints dist benchmark benchmark-deep pictures clean
 
 reproduce: $(VENV)/.installed-default
 	$(VENV)/bin/letitcook reproduce --suite discrete --out $(OUT)
@@ -32,7 +32,12 @@ types: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
 
-test-all: test-sweeps test smoke test-browser test-rliable test-torch test-overcooked test-package docs
+test-all: test-sweeps test test-generic smoke test-browser test-rliable test-torch test-overcooked test-package docs
+
+# Tests that train, on the instructions that every x86-64 processor has: bits differ there, and no test may depend on them.
+GENERIC := NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL"
+test-generic: $(VENV)/.installed-test
+	$(GENERIC) $(VENV)/bin/pytest $(addprefix tests/test_,export.py figures.py agent.py selection.py)
 
 # Lines and branches of src/ that the unit tests run, compiled kernels aside (see CONTRIBUTING.md).
 coverage: $(VENV)/.installed-test
