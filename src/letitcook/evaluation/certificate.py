@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.errors import SettingError
+from letitcook.storage.setting_values import amount_or_share
 
 LEVEL = 0.05
 """Probability of certifying what loses the margin or more."""
@@ -77,14 +78,7 @@ class Margin(NamedTuple):
         >>> Margin.read("1%"), Margin.read(0.5)
         (Margin(amount=0.0, share=0.01), Margin(amount=0.5, share=0.0))
         """
-        said = str(text).strip()
-        try:
-            number = float(said.removesuffix("%"))
-        except ValueError:
-            number = math.nan
-        if not 0.0 <= number < math.inf:
-            raise SettingError(f"margin = {text} is not allowed; give a task return of at least 0, or a share: 1%")
-        return cls(share=number / 100.0) if said.endswith("%") else cls(amount=number)
+        return cls(*amount_or_share("margin", text))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from types import NoneType, UnionType
@@ -89,3 +90,19 @@ def said(wanted: Any) -> str:
     if kind is tuple:
         return f"[{', '.join('...' if part is Ellipsis else said(part) for part in parts)}]"
     return {bool: "true or false", int: "a whole number", float: "a number"}[wanted]
+
+
+def amount_or_share(name: str, text: str | float) -> tuple[float, float]:
+    """Return an accepted loss of task return as an amount and a share, one of which is 0.
+
+    >>> amount_or_share("margin", "1%"), amount_or_share("margin", 0.5)
+    ((0.0, 0.01), (0.5, 0.0))
+    """
+    said = str(text).strip()
+    try:
+        number = float(said.removesuffix("%"))
+    except ValueError:
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise SettingError(f"{name} = {text} is not allowed; give a task return of at least 0, or a share: 1%")
+    return (0.0, number / 100.0) if said.endswith("%") else (number, 0.0)

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.errors import SettingError
+from letitcook.storage.setting_values import amount_or_share
 
 Rows = NDArray[np.float64]
 """Episodes, a row each: task return, length, queries, base queries, steps in each decision."""
@@ -111,14 +111,7 @@ class Tolerance(NamedTuple):
         >>> Tolerance.read("1%"), Tolerance.read(0.5)
         (Tolerance(amount=0.0, share=0.01), Tolerance(amount=0.5, share=0.0))
         """
-        said = str(text).strip()
-        try:
-            number = float(said.removesuffix("%"))
-        except ValueError:
-            number = math.nan
-        if not 0.0 <= number < math.inf:
-            raise SettingError(f"tolerance = {text} is not allowed; give a task return of at least 0, or a share: 1%")
-        return cls(share=number / 100.0) if said.endswith("%") else cls(amount=number)
+        return cls(*amount_or_share("tolerance", text))
 
 
 NONE = Tolerance()
