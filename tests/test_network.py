@@ -86,6 +86,24 @@ def test_gradient_equals_the_twin(sizes: Any, huber: Any) -> None:
     np.testing.assert_allclose(scratch.gradient, expected, rtol=1e-3, atol=2e-6)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.95, 1.0])
+@pytest.mark.parametrize("silent_layers", [(0,), (1,), (0, 1)])
+def test_silent_units_change_nothing_but_the_work(share: float, silent_layers: Any) -> None:
+    sizes = (8, 64, 48, 5)
+    x, taken, target = batch(sizes)
+    parameters = initial_parameters(sizes, 1, np.random.default_rng(1))[0]
+    for layer in silent_layers:
+        bias = layers(parameters, sizes)[layer][1]
+        bias[: int(share * len(bias))] = -100.0
+    scratch, q = new_scratch(sizes, 1, 64), np.zeros((64, 5), dtype=np.float32)
+    scratch.delta[:] = np.nan
+    forward(parameters, np.array(sizes), x, scratch, q)
+    np.testing.assert_allclose(q, naive_forward(parameters.astype(float), sizes, x)[1], rtol=1e-4, atol=1e-5)
+    gradient(parameters, np.array(sizes), x, taken, target, False, scratch)
+    expected = naive_gradient(parameters.astype(float), sizes, x, taken, target, False)
+    np.testing.assert_allclose(scratch.gradient, expected, rtol=1e-3, atol=2e-6)
+
+
 @pytest.mark.parametrize("sizes", SHAPES)
 def test_gradient_of_all_outputs_is_the_sum_over_them(sizes: Any) -> None:
     x, _, _ = batch(sizes)

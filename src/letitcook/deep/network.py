@@ -9,8 +9,8 @@ Backward, for the mean over a batch of `(q - y)²` or of Huber's loss::
     δ of the last layer    only the decision that was taken has an error, so only its row of weights is touched
     ∂W = δᵀ h_in    ∂b = Σ δ    δ_in = (δ W) ∘ [h_in > 0]
 
-A unit that a ReLU has silenced in the whole batch has no δ. Often half the units are silent, so the products are
-done on the rows of `W` that are not: the same sums without the zeros.
+A unit that a ReLU has silenced in the whole batch has no δ, and feeds nothing to the layer above. Often half the units
+are silent, and in MountainCar nine of ten, so the products leave them out: the same sums without the zeros.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ EPSILON = np.float32(1e-8)
 TINY = np.float32(1e-30)
 """Adam's moments below this become 0: denormal numbers would make every update up to ten times slower."""
 ZERO = np.float32(0.0)
+COPY_COST = 32
+"""Multiplications that take as long as copying a weight."""
 
 
 class Scratch(NamedTuple):
@@ -51,9 +53,15 @@ class Scratch(NamedTuple):
     gradient: Vector
     """Gradient of all parameters."""
     weights: Vector
-    """Weights of a layer's units that are not silent."""
+    """Weights between the units of two layers that are not silent."""
+    weights_gradient: Vector
+    """Gradient of those weights."""
+    below: Vector
+    """Activations of the lower layer's units that are not silent."""
     active: NDArray[np.int64]
     """The units that are not silent."""
+    active_below: NDArray[np.int64]
+    """The units of the lower layer that are not silent."""
     row: Matrix
     """Activations of a single row, `(2, widest)`."""
     q: NDArray[np.float64]
@@ -92,14 +100,17 @@ def layers(parameters: NDArray[Any], sizes: Sequence[int]) -> list[tuple[NDArray
 
 def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
     """Make arrays for `K` networks and up to `rows` rows."""
-    hidden, widest = sum(sizes[1:-1]), max(sizes)
+    hidden, widest, largest = sum(sizes[1:-1]), max(sizes), max(i * o for i, o in pairwise(sizes))
     return Scratch(
         hidden=np.zeros(rows * hidden, dtype=np.float32),
         delta=np.zeros(rows * widest, dtype=np.float32),
         delta_active=np.zeros(rows * widest, dtype=np.float32),
         gradient=np.zeros(parameter_count(sizes), dtype=np.float32),
-        weights=np.zeros(max(i * o for i, o in pairwise(sizes)), dtype=np.float32),
+        weights=np.zeros(largest, dtype=np.float32),
+        weights_gradient=np.zeros(largest, dtype=np.float32),
+        below=np.zeros(rows * widest, dtype=np.float32),
         active=np.zeros(widest, dtype=np.int64),
+        active_below=np.zeros(widest, dtype=np.int64),
         row=np.zeros((2, widest), dtype=np.float32),
         q=np.zeros((K, sizes[-1])),
     )
@@ -123,6 +134,44 @@ def dense_relu(x: Matrix, weights: Matrix, bias: Vector, out: Matrix) -> None:
 
 
 @compiled_fast
+def active_units(h: Matrix, total: Vector, active: NDArray[np.int64]) -> int:
+    """Write which units are not silent in the whole batch; returns how many. `total` is an array for a row.
+
+    If all are silent the first one counts as active: the BLAS wants at least one.
+    """
+    rows, n = h.shape
+    for j in range(n):
+        total[j] = ZERO
+    for i in range(rows):
+        for j in range(n):
+            total[j] += h[i, j]
+    units = 0
+    for j in range(n):
+        if total[j] > ZERO:
+            active[units] = j
+            units += 1
+    if units == 0:
+        active[0] = 0
+    return max(units, 1)
+
+
+@compiled
+def is_sparse(units: int, of: int, rows: int) -> bool:
+    """Return whether so few of a layer's units are active that a product without the others is worth the copies."""
+    return rows * (of - units) > COPY_COST * units
+
+
+@compiled
+def columns(matrix: Matrix, chosen: NDArray[np.int64], into: Vector) -> Matrix:
+    """Copy the chosen columns of a matrix; returns them as a view of `into`."""
+    out = into[: len(matrix) * len(chosen)].reshape(len(matrix), len(chosen))
+    for i in range(len(matrix)):
+        for c in range(len(chosen)):
+            out[i, c] = matrix[i, chosen[c]]
+    return out
+
+
+@compiled_fast
 def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch) -> Matrix:
     """Compute all hidden layers of a batch; returns a view of the last (`x` itself if there is none)."""
     rows = x.shape[0]
@@ -132,6 +181,10 @@ def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch)
         weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
         bias = parameters[at + n_in * n_out : at + n_in * n_out + n_out]
         out = scratch.hidden[stored : stored + rows * n_out].reshape(rows, n_out)
+        units = n_in if layer == 0 else active_units(h, scratch.weights, scratch.active_below)
+        if is_sparse(units, n_in, rows):
+            h = columns(h, scratch.active_below[:units], scratch.below)
+            weights = columns(weights, scratch.active_below[:units], scratch.weights)
         dense_relu(h, weights, bias, out)
         h = out
         at += n_in * n_out + n_out
@@ -237,39 +290,6 @@ def relu_gradient(delta: Matrix, h: Matrix, bias_gradient: Vector) -> None:
 
 
 @compiled_fast
-def active_units(h: Matrix, total: Vector, active: NDArray[np.int64]) -> int:
-    """Write which units are not silent in the whole batch; returns how many. `total` is an array for a row."""
-    rows, n = h.shape
-    for j in range(n):
-        total[j] = ZERO
-    for i in range(rows):
-        for j in range(n):
-            total[j] += h[i, j]
-    units = 0
-    for j in range(n):
-        if total[j] > ZERO:
-            active[units] = j
-            units += 1
-    return units
-
-
-@compiled_fast
-def weights_gradient(below: Matrix, delta: Matrix, active: NDArray[np.int64], out: Matrix) -> None:
-    """Write `out = δᵀ h_in`, `(n_out, n_in)`, where `delta` has the active units only."""
-    units = delta.shape[1]
-    product_ta(delta, below, out[:units])
-    # Each row to its unit, from the last on: a row moves up or stays.
-    c = units - 1
-    for j in range(len(out) - 1, -1, -1):
-        if c >= 0 and active[c] == j:
-            if c < j:
-                copy_row(out[c], out[j])
-            c -= 1
-        else:
-            out[j] = ZERO
-
-
-@compiled_fast
 def gradient(
     parameters: Vector,
     sizes: Sizes,
@@ -339,19 +359,77 @@ def hidden_gradient(parameters: Vector, sizes: Sizes, x: Matrix, h: Matrix, scra
         if layer == 0:
             product_ta(delta, below, weights_out)
             return
-        units = active_units(h, scratch.weights, scratch.active)
-        delta_active = scratch.delta_active[: rows * units].reshape(rows, units)
-        for i in range(rows):
-            for c in range(units):
-                delta_active[i, c] = delta[i, scratch.active[c]]
-        weights_gradient(below, delta_active, scratch.active, weights_out)
-        weights = scratch.weights[: units * n_in].reshape(units, n_in)
-        for c in range(units):
-            first = at + scratch.active[c] * n_in
-            copy_row(parameters[first : first + n_in], weights[c])
+        active = scratch.active[: active_units(h, scratch.weights, scratch.active)]
+        weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
+        delta_active = columns(delta, active, scratch.delta_active)
         delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
-        product(delta_active, weights, delta)
+        units = active_units(below, scratch.weights, scratch.active_below)
+        if is_sparse(units, n_in, rows):
+            sparse_gradient(
+                weights, below, active, scratch.active_below[:units], delta_active, weights_out, delta, scratch
+            )
+        else:
+            dense_gradient(weights, below, active, delta_active, weights_out, delta, scratch)
         h = below
+
+
+@compiled_fast
+def dense_gradient(
+    weights: Matrix,
+    below: Matrix,
+    active: NDArray[np.int64],
+    delta: Matrix,
+    weights_out: Matrix,
+    delta_below: Matrix,
+    scratch: Scratch,
+) -> None:
+    """Backward through a layer, where `delta` has its active units only."""
+    units, n_in = len(active), below.shape[1]
+    product_ta(delta, below, weights_out[:units])
+    # Each row to its unit, from the last on: a row moves up or stays.
+    c = units - 1
+    for j in range(len(weights_out) - 1, -1, -1):
+        if c >= 0 and active[c] == j:
+            if c < j:
+                copy_row(weights_out[c], weights_out[j])
+            c -= 1
+        else:
+            weights_out[j] = ZERO
+    chosen = scratch.weights[: units * n_in].reshape(units, n_in)
+    for c in range(units):
+        copy_row(weights[active[c]], chosen[c])
+    product(delta, chosen, delta_below)
+
+
+@compiled_fast
+def sparse_gradient(
+    weights: Matrix,
+    below: Matrix,
+    active: NDArray[np.int64],
+    active_below: NDArray[np.int64],
+    delta: Matrix,
+    weights_out: Matrix,
+    delta_below: Matrix,
+    scratch: Scratch,
+) -> None:
+    """Backward through a layer, where `delta` has its active units only, and few units of the layer below are active.
+
+    The error `delta_below` of the others stays what it was: the gradient of their ReLU does not look at it.
+    """
+    rows, units, n_in = len(delta), len(active), len(active_below)
+    part = scratch.weights_gradient[: units * n_in].reshape(units, n_in)
+    product_ta(delta, columns(below, active_below, scratch.below), part)
+    chosen = scratch.weights[: units * n_in].reshape(units, n_in)
+    weights_out[:] = ZERO
+    for c in range(units):
+        for d in range(n_in):
+            weights_out[active[c], active_below[d]] = part[c, d]
+            chosen[c, d] = weights[active[c], active_below[d]]
+    error = scratch.below[: rows * n_in].reshape(rows, n_in)
+    product(delta, chosen, error)
+    for i in range(rows):
+        for d in range(n_in):
+            delta_below[i, active_below[d]] = error[i, d]
 
 
 @compiled_fast
