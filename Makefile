@@ -51,7 +51,7 @@ COUNT := 5000
 fuzz: $(VENV)/.installed-test
 	$(VENV)/bin/python tests/fuzzing.py --count $(COUNT)
 
-# Runs killed at random moments, 40 of each of five kinds; takes an hour.
+# Runs killed at random moments, 40 of each of six kinds; takes an hour.
 KILLS := 40
 kills: $(VENV)/.installed-test
 	$(VENV)/bin/python integration_tests/kills/campaign.py --kills $(KILLS)

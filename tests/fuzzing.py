@@ -14,6 +14,7 @@ The files are tried in a process of their own. One that dies is a crash, and nam
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import random
@@ -26,20 +27,27 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 from safetensors.numpy import load, save
 
-from letitcook import learn, make
+from letitcook import learn, make, wrap
 from letitcook.core.decisions import Timesteps
+from letitcook.deploy import numpy_policy
 from letitcook.deploy.export import to_numpy
 from letitcook.deploy.numpy_policy import load as load_numpy
 from letitcook.errors import LetItCookError
+from letitcook.evaluation.persistence import Recording, audit, record
+from letitcook.evaluation.schedules import SchedulePolicy
+from letitcook.experiments.results import optima
 from letitcook.experiments.suite_file import parse_suite
-from letitcook.experiments.suites import suite
+from letitcook.experiments.suites import Row, suite
 from letitcook.experiments.sweep import _manifest, read_suite_manifest
+from letitcook.poll import estimate, read_csv
 from letitcook.storage import folders
 from letitcook.storage.plain_json import parse_json
 from letitcook.storage.spaces import space_of
@@ -47,6 +55,7 @@ from letitcook.training.learn import prepare
 from letitcook.training.loop import Training
 from letitcook.training.run import Learned, from_files
 from letitcook.training.spec import RunSpec
+from letitcook.wrappers.remembering import RememberingPolicy
 from signing import signed_again
 
 Files = dict[str, bytes]
@@ -70,6 +79,9 @@ tasks = ["pong"]
 seeds = [3, 4]
 settings.slack = 0.5
 """
+OPTIMA_ROWS = [Row("cook", "scratch", "lexicographic"), Row("cook", "wrap", "scalar", 1.0)]
+CASES = Path(__file__).parent.parent / ".fuzz"
+"""Where files that something worse came of are kept; not part of the repository."""
 HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 1, 2**31, 2**63, -(2**63), 10**30, 1e308, float("inf"), float("nan"), 0.5, "", "x", "../../x",
     "a/b", "\x00", "λ" * 50, [], {}, [[]], [1, "x"], {"a": {}}, [0] * 1000, "1" * 5000,
@@ -105,9 +117,9 @@ def targets() -> dict[str, Target]:
         found[f"stopped {name}"] = Target(stopped.files(), _going_on(fresh), LetItCookError, sign=True)
         done = learn(env, steps=12_000, seed=1, preset=preset, settings=settings, progress=False)
         found[f"run {name}"] = Target(done.files(), _deciding, LetItCookError, sign=True)
-        with tempfile.TemporaryDirectory() as place:
-            folder = to_numpy(done, place + "/robot")
-            found[f"numpy {name}"] = Target({"policy.npz": (folder / "policy.npz").read_bytes()}, _numpy, ValueError)
+        found[f"numpy {name}"] = _exported(done)
+    found.update(_schedule_and_memory())
+    found.update(_tables())
     runs = suite("smoke").only(rows=["cook", "cartpole/*"])
     found["sweep"] = Target(
         {folders.MANIFEST: _manifest(runs, "letitcook reproduce")}, _sweep, LetItCookError, sign=True
@@ -120,13 +132,81 @@ def targets() -> dict[str, Target]:
     return found
 
 
+def _exported(run: Learned) -> Target:
+    with tempfile.TemporaryDirectory() as place:
+        folder = to_numpy(run, place + "/robot")
+        return Target({"policy.npz": (folder / "policy.npz").read_bytes()}, _numpy, ValueError)
+
+
+def _schedule_and_memory() -> dict[str, Target]:
+    """Return runs whose policy is a schedule with a certificate, and ones with a memory."""
+    found: dict[str, Target] = {}
+    plain = learn(make("cook", mode="wrap"), steps=12_000, preset="exact", progress=False)
+    decisions = plain.decisions
+    spent = {"base_queries": 70, "episodes": 3, "seconds": 0.5}
+    certificate = {"certified": True, "margin": 1.0, "at_stake": 2.0, "spent": spent}
+    schedule = replace(plain, policy=SchedulePolicy(7, decisions.durations), certificate=certificate, spent=spent)
+    timers = learn(make("cook", mode="wrap", hidden=True), steps=12_000, preset="exact", memory="auto", progress=False)
+    small = {name: value for name, value in SMALL.items() if name != "fourier_features"}
+    window = learn(make("mountain-car"), steps=1_000, preset="paper", settings=small, memory=2, progress=False)
+    for name, run in {"schedule": schedule, "timers": timers, "window": window}.items():
+        found[f"run {name}"] = Target(run.files(), _deciding, LetItCookError, sign=True)
+        found[f"numpy {name}"] = _exported(run)
+    return found
+
+
+def _tables() -> dict[str, Target]:
+    """Return files that are no runs: a recording, durations of jobs, the optima that a sweep keeps."""
+    env = wrap(gym.make("MountainCar-v0"), lambda o: 2 if o[1] > 0 else 0, wait="hold", durations=(2, 4))
+    with tempfile.TemporaryDirectory() as place:
+        recording = record(env, 1).save(place + "/recording.safetensors").read_bytes()
+    durations = b"job,duration,censored\na,31,0\nb,120+,0\nc,45.5,1\n" + b"d,40,0\ne,41.25,0\n" * 20
+    known = json.dumps({row.id: [33.0, 25.0] for row in OPTIMA_ROWS}).encode()
+    return {
+        "recording": Target({"recording.safetensors": recording}, _recording, LetItCookError),
+        "durations": Target({"durations.csv": durations}, _durations, LetItCookError),
+        "optima": Target({"optima.json": known}, _optima, LetItCookError),
+    }
+
+
+def _written(files: Files, place: str) -> Path:
+    ((name, data),) = files.items()
+    file = Path(place) / name
+    file.write_bytes(data)
+    return file
+
+
+def _recording(files: Files) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        audit(Recording.load(_written(files, place)))
+
+
+def _durations(files: Files) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        assert np.isfinite(estimate(read_csv(_written(files, place))).mass).all()
+
+
+def _optima(files: Files) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        found = optima(_written(files, place).parent, OPTIMA_ROWS)
+        assert all(best.length > -np.inf for best in found.values())
+
+
 def _deciding(files: Files) -> None:
     _decide(from_files(files, Path("run")))
 
 
 def _decide(run: Learned) -> None:
     policy: Any = run.policy
-    if run.info.policy == "table":
+    if isinstance(policy, SchedulePolicy):
+        policy.predict(None)
+    elif isinstance(policy, RememberingPolicy):
+        space = policy.remembers.space
+        shape = space.shape or ()
+        parts = [key[: int(np.prod(shape))] for key in getattr(policy.policy, "keys", ()) if not key[-1]]
+        seen: Any = np.reshape(parts[0], shape) if parts else np.zeros(shape, dtype=space.dtype)
+        policy.predict(seen, policy.predict(seen)[1])
+    elif run.info.policy == "table":
         policy.predict(np.array(policy.keys[0]))
     else:
         shape = (policy.observation_size,) if policy.space is None else policy.space.shape
@@ -156,6 +236,13 @@ def _numpy(files: Files) -> None:
         file.flush()
         policy = load_numpy(file.name)
     chooser: Any = policy._chooser
+    if policy._memory is not None:
+        begun = policy._memory.begin(np.zeros(numpy_policy._shape(policy.about["memory"]["space"])))
+        assert len(begun[2]) <= 1000
+        return
+    if policy.about["kind"] == "schedule":
+        policy.predict(None)
+        return
     known = next(iter(chooser.decision_of)) if policy.about["kind"] == "table" else np.zeros(chooser.size)
     policy.predict(np.array(known))
 
@@ -193,6 +280,8 @@ def mutated(target: Target, others: list[bytes], chance: random.Random) -> Files
             data, signed = _other_json(data, chance), True
         elif name.endswith(".safetensors") and chance.random() < 0.8:
             data, signed = _other_arrays(data, chance), True
+        elif name.endswith(".npz") and chance.random() < 0.8:
+            data = _other_npz(data, chance)
         else:
             data = _other_bytes(data, others, chance)
     files[name] = data
@@ -233,7 +322,7 @@ def _other_json(data: bytes, chance: random.Random) -> bytes:
     except (ValueError, RecursionError):
         return data
     places: list[tuple[Any, Any]] = []
-    todo = [content]
+    todo = [content] if isinstance(content, dict | list) else []
     while todo:
         now = todo.pop()
         for key in now if isinstance(now, dict) else range(len(now)):
@@ -261,28 +350,46 @@ def _other_arrays(data: bytes, chance: random.Random) -> bytes:
     if not arrays:
         return data
     name = chance.choice(sorted(arrays))
-    array = arrays[name]
-    match chance.randrange(8):
-        case 0 | 1 | 2:
-            if array.size:
-                with suppress(OverflowError, ValueError), np.errstate(all="ignore"):
-                    wide = (
-                        array.astype(np.int64) if array.dtype.kind in "iu" and array.dtype != np.uint8 else array.copy()
-                    )
-                    wide.reshape(-1)[chance.randrange(array.size)] = chance.choice(NUMBERS)
-                    arrays[name] = wide
-        case 3:
-            with np.errstate(all="ignore"):
-                arrays[name] = array.astype(chance.choice((np.float16, np.float32, np.int64, np.uint8, np.bool_)))
-        case 4:
-            arrays[name] = array.reshape(-1)[: chance.randrange(array.size + 1)]
-        case 5:
-            arrays[name] = np.concatenate([array.reshape(-1)] * chance.choice((1, 2, 3)))
-        case 6:
-            del arrays[name]
-        case _:
-            return _other_header(data, name, chance)
+    if chance.random() < 0.125:
+        return _other_header(data, name, chance)
+    _change(arrays, name, chance)
     return bytes(save({key: np.ascontiguousarray(value) for key, value in arrays.items()}))
+
+
+def _other_npz(data: bytes, chance: random.Random) -> bytes:
+    """Change an array in a file of NumPy's, or what it says of itself; who writes such a file gets its sums right."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: np.array(file[name]) for name in file.files}
+    except Exception:  # damaged by a mutation before
+        return data
+    if chance.random() < 0.5 and "about" in arrays:
+        text = _other_json(str(arrays["about"]).encode(), chance)
+        arrays["about"] = np.array(text.decode())
+    elif arrays:
+        _change(arrays, chance.choice(sorted(arrays)), chance)
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def _change(arrays: dict[str, Any], name: str, chance: random.Random) -> None:
+    """Change one of several arrays: a number, its type, its shape; or take it away."""
+    array, kind = arrays[name], chance.randrange(7)
+    with suppress(OverflowError, ValueError), np.errstate(all="ignore"):
+        if kind <= 2 and array.size:
+            narrow = array.dtype.kind not in "iu" or array.dtype == np.uint8
+            wide = array.copy() if narrow else array.astype(np.int64)
+            wide.reshape(-1)[chance.randrange(array.size)] = chance.choice(NUMBERS)
+            arrays[name] = wide
+        elif kind == 3:
+            arrays[name] = array.astype(chance.choice((np.float16, np.float32, np.int64, np.uint8, np.bool_)))
+        elif kind == 4:
+            arrays[name] = array.reshape(-1)[: chance.randrange(array.size + 1)]
+        elif kind == 5:
+            arrays[name] = np.concatenate([array.reshape(-1)] * chance.choice((1, 2, 3)))
+        elif kind == 6:
+            del arrays[name]
 
 
 def _other_header(data: bytes, name: str, chance: random.Random) -> bytes:
@@ -299,7 +406,10 @@ def _other_header(data: bytes, name: str, chance: random.Random) -> bytes:
 
 
 def tried(count: int, seed: int, log: Path | None = None, only: str | None = None) -> Counter[str]:
-    """Try that many mutated files; returns how many of each target loaded, were refused, or were something worse."""
+    """Try that many mutated files; returns how many of each target loaded, were refused, or were something worse.
+
+    Each is written to `log` before it is tried, and kept beside it if something worse came of it.
+    """
     chance, corpus, found = random.Random(seed), targets(), Counter[str]()
     names = [name for name in corpus if only is None or only in name]
     others = [data for target in corpus.values() for data in target.files.values()]
@@ -325,6 +435,8 @@ def tried(count: int, seed: int, log: Path | None = None, only: str | None = Non
             outcome = f"SLOW {name}: {took:.1f} s"
         if more > MEGABYTES:
             outcome = f"LARGE {name}: {more:.0f} MB"
+        if log is not None and outcome.split()[0].isupper():
+            log.with_name(f"{seed}-{number}.json").write_bytes(log.read_bytes())
         found[outcome] += 1
         found["files"] += 1
     return found
@@ -363,21 +475,21 @@ def main() -> None:
         print(json.dumps(found))
         return
     total, left, seed = Counter[str](), asked.count, asked.seed
-    with tempfile.TemporaryDirectory() as place:
-        while left > 0:
-            log, part = Path(place) / "case.json", min(left, 10_000)
-            command = [sys.executable, __file__, "--count", str(part), "--seed", str(seed), "--child", str(log)]
-            process = subprocess.run(
-                [*command, *(["--only", asked.only] if asked.only else [])], capture_output=True, text=True, check=False
-            )
-            if process.returncode:
-                kept = Path(f"crash-{seed}.json")
-                kept.write_bytes(log.read_bytes() if log.exists() else b"{}")
-                total[f"CRASH: exit code {process.returncode}, see {kept}: {process.stderr[-300:]}"] += 1
-            else:
-                total.update(json.loads(process.stdout.splitlines()[-1]))
-            left, seed = left - part, seed + 1
-            print(json.dumps(total), flush=True)
+    CASES.mkdir(exist_ok=True)
+    while left > 0:
+        log, part = CASES / f"running-{os.getpid()}.json", min(left, 10_000)
+        command = [sys.executable, __file__, "--count", str(part), "--seed", str(seed), "--child", str(log)]
+        process = subprocess.run(
+            [*command, *(["--only", asked.only] if asked.only else [])], capture_output=True, text=True, check=False
+        )
+        if process.returncode:
+            kept = log.replace(CASES / f"crash-{seed}.json") if log.exists() else CASES
+            total[f"CRASH: exit code {process.returncode}, see {kept}: {process.stderr[-300:]}"] += 1
+        else:
+            total.update(json.loads(process.stdout.splitlines()[-1]))
+        log.unlink(missing_ok=True)
+        left, seed = left - part, seed + 1
+        print(json.dumps(total), flush=True)
     sys.exit(any(key.split()[0].isupper() for key in total))
 
 

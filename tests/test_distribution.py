@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -74,12 +75,25 @@ def test_files(tmp_path: Path, text: str, values: list[float], censored: list[bo
         ("a,b\nc,d\n", "no column of numbers"),
         ("duration\n3\nx\n", "line 3: 'x'"),
         ("5+\n", "censored"),
+        ("duration\n" + "3" * 200_000 + "\n", "field larger than field limit"),
+        ("duration\n1e999\n", "is not allowed"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "log.csv").write_text(text)
     with pytest.raises(FileFormatError, match=what):
         read_csv(tmp_path / "log.csv")
+
+
+def test_a_long_log_takes_little_memory_and_says_the_same() -> None:
+    values = np.random.default_rng(0).lognormal(3.0, 0.5, size=6_001)
+    tracemalloc.start()
+    long = estimate(Log.read(values.tolist()))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300e6, "all pairs of them would take 288 MB for every array of pairs"
+    for q in (0.1, 0.5, 0.9):
+        assert long.quantile(q) == pytest.approx(np.quantile(values, q), rel=0.03)
 
 
 def test_what_is_no_duration_is_refused() -> None:

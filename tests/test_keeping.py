@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
-from letitcook import Learned, learn, load, make
+from letitcook import Budget, Learned, learn, load, make, wrap
 from letitcook.errors import FileFormatError, OutputError, SettingError
 from letitcook.storage import folders
 from letitcook.training.keeping import kept_in
@@ -94,6 +95,25 @@ def test_signals_stop_a_run_and_keep_it(tmp_path: Path, whole: Path, which: sign
     assert (stopped.finished, len(stopped.curve)) == (False, 2)
     assert run(tmp_path / "run", resume=True).finished
     assert content(tmp_path / "run") == content(whole)
+
+
+def test_a_budget_counts_what_was_spent_before_the_stop(tmp_path: Path) -> None:
+    small = {"hidden": (4, 4), "buffer_size": 500, "learning_starts": 200, "fourier_features": 1, "gradient_steps": 1}
+
+    def wrapper(name: str, resume: bool = False, callback: Any = None) -> dict[str, Any]:
+        env = wrap(gym.make("MountainCar-v0"), lambda o: 2 if o[1] > 0 else 0, wait=1, durations=(2, 4))
+        budget, out = Budget(episodes=250), tmp_path / name
+        options = {"settings": small, "budget": budget, "out": out, "resume": resume, "callback": callback}
+        learn(env, steps=12_000, seed=1, progress=False, checkpoint_seconds=0.0, **options)
+        found = content(out)
+        del found["manifest"]["certificate"]["spent"]["seconds"]
+        return found
+
+    whole = wrapper("whole")
+    with pytest.raises(KeyError):
+        wrapper("stopped", callback=at(1, fail(KeyError())))
+    assert 0 < load(tmp_path / "stopped").spent["episodes"] < 250  # type: ignore[index]
+    assert wrapper("stopped", resume=True) == whole
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path, whole: Path) -> None:

@@ -72,6 +72,8 @@ def test_mistakes_are_named() -> None:
         Memory()
     with pytest.raises(SettingError, match="window = -1"):
         Memory(window=-1)
+    with pytest.raises(SettingError, match="window = 1001"):
+        Memory(window=1_001)
     with pytest.raises(SettingError, match="parts=function"):
         Recall(Memory(timers=(Timer(0),)), U, spaces.Box(0.0, 1.0, (2,)))
     with pytest.raises(SettingError, match="part 7 of an observation that has 2"):

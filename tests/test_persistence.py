@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from letitcook import SchedulePolicy, WaitingEnv, compare_with_base, wrap
 from letitcook.deep.policy import flat
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.evaluation.persistence import (
+    FIELDS,
     Recording,
     audit,
     examples,
@@ -141,4 +143,21 @@ def test_mistakes(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     with pytest.raises(FileFormatError):
         Recording.load(tmp_path / "text")
+    fine = record(car(), 1)
+    wrong: dict[str, Any] = {
+        "answers": fine.answers[:-1],
+        "held": np.full_like(fine.held, np.inf),
+        "episodes": fine.episodes - 1,
+        "observations": fine.observations.astype(bool),
+        "rewards": fine.rewards[:, None],
+    }
+    for name, array in wrong.items():
+        file = replace(fine, **{name: array}).save(tmp_path / name)
+        with pytest.raises(FileFormatError, match=r"the saved .*; make it anew: letitcook record"):
+            Recording.load(file)
+    nothing = replace(fine, **{name: getattr(fine, name)[:0] for name in FIELDS}).save(tmp_path / "empty")
+    with pytest.raises(FileFormatError, match="empty"):
+        Recording.load(nothing)
+    one = replace(fine, **{name: getattr(fine, name)[:1] for name in FIELDS}).save(tmp_path / "one")
+    assert Recording.load(one).count == 1, "an episode of a single step holds nothing"
     assert isinstance(car().observation_space, spaces.Dict)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from letitcook.training.learn import prepare
 from letitcook.training.spec import RunSpec
 from letitcook.wrappers.memory import MemoryEnv
 from letitcook.wrappers.remembering import RememberingPolicy
+from signing import sign
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,22 @@ def test_memory_goes_with_an_export(kind: str, tmp_path: Path, request: pytest.F
     assert exported.decide(observation) == first
     with pytest.raises(SettingError, match="keeps no memory"):
         to_onnx(learned, tmp_path / "policy.onnx")
+
+
+def test_to_load_a_policy_runs_no_code_that_its_file_names(
+    table: Learned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hostile.py").write_text("raise SystemExit('code of a stranger')")
+    monkeypatch.chdir(tmp_path)
+    folder = table.save(tmp_path / "run")
+    manifest = (folder / "manifest.json").read_text().replace('"parts": null', '"parts": "hostile:parts"')
+    (folder / "manifest.json").write_text(manifest)
+    sign(folder)
+    policy: Any = load(folder).policy
+    assert policy.memory.parts == "hostile:parts"
+    assert "hostile" not in sys.modules
+    with pytest.raises(SystemExit, match="stranger"):
+        policy.predict(np.zeros(6, dtype=np.int64))
 
 
 @pytest.mark.parametrize("alarms", [False, True])

@@ -54,5 +54,8 @@ def test_a_schedule_is_exported(tmp_path: Path) -> None:
 def test_mistakes() -> None:
     with pytest.raises(SettingError, match="period = 0"):
         SchedulePolicy(0, (2,))
-    with pytest.raises(FileFormatError, match="not a schedule"):
+    with pytest.raises(FileFormatError, match="durations is missing"):
         SchedulePolicy.from_arrays({"period": np.array([2])})
+    for period in (10**12, -1):  # the first would be a list of 10^12 decisions
+        with pytest.raises(FileFormatError, match=r"outside 1\.\.1000000"):
+            SchedulePolicy.from_arrays({"period": np.array([period]), "durations": np.array([2])})

@@ -136,6 +136,8 @@ class ExportedPolicy:
         self._memory = (
             None if memory is None else _Memory(memory, decisions, vector=about["kind"] == "network", parts=parts)
         )
+        if self._memory is not None and not self._memory.fits(self._chooser):
+            raise ValueError("what the policy remembers does not fit it")
 
     def reset(self) -> None:
         """Forget what `decide` remembers: a new episode begins."""
@@ -195,11 +197,24 @@ class _Memory:
         self.clock, self.timers = int(about["clock"]), about["timers"]
         self.timed, self.window, self.cap = about["actions"], about["window"], about["cap"]
         self.space, self.vector = about["space"], vector
+        numbers = [self.window, self.cap, *self.timed, *(part for part, _ in self.timers)]
+        if not all(type(n) is int and n >= 0 for n in numbers) or self.window > 1000:
+            raise ValueError("what the policy remembers is damaged")
         self.n_actions = len(decisions["actions"])
         self.scale = 1.0 / max(decisions["durations"], default=1)
         if about["parts"] is not None and parts is None and self.timers:
             raise ValueError(f"the policy's timers watch {about['parts']}; give that function: load(parts=...)")
         self.function = parts
+
+    def fits(self, chooser: Any) -> bool:
+        """Return whether the table or the networks take an observation with what is remembered."""
+        counts = self.clock + len(self.timers) + len(self.timed)
+        if isinstance(chooser, _Table):
+            return bool(chooser.length == _numbers(self.space) * (1 + self.window) + counts + 2 * self.window)
+        size = _size(self.space)
+        return isinstance(chooser, _Networks) and chooser.size == size + counts + self.window * (
+            self.n_actions + 1 + size
+        )
 
     def parts(self, observation: Any) -> list[Any]:
         """Return what the timers watch."""
@@ -361,6 +376,13 @@ def _size(space: dict[str, Any]) -> int:
     if kind in ("Box", "MultiBinary"):
         return math.prod(int(n) for n in _shape(space))
     return sum(int(n) for n in np.ravel(space["n"] if kind == "Discrete" else space["nvec"]))
+
+
+def _numbers(space: dict[str, Any]) -> int:
+    """Return how many numbers an observation of a space has as it is."""
+    if space["type"] in ("Dict", "Tuple"):
+        return sum(_numbers(inner[1] if space["type"] == "Dict" else inner) for inner in space["spaces"])
+    return math.prod(int(n) for n in _shape(space))
 
 
 def _shape(space: dict[str, Any]) -> tuple[int, ...]:

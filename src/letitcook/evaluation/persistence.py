@@ -14,6 +14,7 @@ The same recordings say, before anything is learned, how often the answers chang
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from letitcook.deep.policy import NetworkPolicy, flat
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.evaluation.rollout import episode_seed
 from letitcook.storage import folders
+from letitcook.storage.array_checks import Expected, checked
 from letitcook.wrappers.base_policy import BASE, BasePolicyEnv, base_env_of
 from letitcook.wrappers.hold import LastAction
 from letitcook.wrappers.waiting import WaitingEnv
@@ -42,6 +44,8 @@ LAGS = (1, 2, 3, 5, 8)
 HIDDEN = (64, 64)
 FOURIER_FEATURES = 32
 UPDATES, BATCH, RATE = 3_000, 256, 1e-3
+LARGEST = 1e30
+"""Numbers of a recording are at most this, so that differences of two are finite."""
 FIELDS = ("observations", "answers", "held", "episodes", "rewards")
 
 
@@ -90,7 +94,26 @@ class Recording:
         arrays = folders.unpack_arrays(content, file)
         if set(arrays) != set(FIELDS):
             raise FileFormatError(f"{file} is not a recording of a policy; make one with: letitcook record")
-        return cls(**{**arrays, "episodes": arrays["episodes"].astype(np.int64)})
+        try:
+            return cls._of_arrays(arrays)
+        except FileFormatError as error:
+            raise FileFormatError(f"{file}: {error}; make it anew: letitcook record") from error
+
+    @classmethod
+    def _of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Recording:
+        """Return a recording, every array of it checked."""
+        answers = checked(arrays, "answers", Expected((None, None), low=-LARGEST, high=LARGEST))
+        n, size = answers.shape
+        episodes = checked(arrays, "episodes", Expected((n,), "whole", 0)).astype(np.int64)
+        if n == 0 or size == 0 or (np.diff(episodes) < 0).any():
+            raise FileFormatError("the recording is empty, or its episodes are out of order")
+        return cls(
+            checked(arrays, "observations", Expected((n, None), low=-LARGEST, high=LARGEST)).astype(np.float32),
+            answers.astype(np.float32),
+            checked(arrays, "held", Expected((n, size), low=-LARGEST, high=LARGEST, nan=True)).astype(np.float32),
+            episodes,
+            checked(arrays, "rewards", Expected((n,))).astype(np.float64),
+        )
 
 
 def record(env: WaitingEnv, episodes: int, seed: int = 0, policy: Policy | None = None) -> Recording:

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.core.decisions import Decisions
-from letitcook.errors import FileFormatError, SettingError
+from letitcook.core.decisions import Decisions, check_durations
+from letitcook.errors import SettingError
+from letitcook.storage.array_checks import Expected, checked
 
 PERIODS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 """Periods that are tried, in steps."""
+LONGEST = 1_000_000
+"""The longest period that is allowed, in steps."""
 
 
 class SchedulePolicy:
@@ -31,8 +34,8 @@ class SchedulePolicy:
     """
 
     def __init__(self, period: int, durations: tuple[int, ...]) -> None:
-        if period < 1:
-            raise SettingError(f"period = {period} is not allowed; query the base every 1 step or more")
+        if not 1 <= period <= LONGEST:
+            raise SettingError(f"period = {period} is not allowed; query the base every 1 to {LONGEST:,} steps")
         self.period = int(period)
         self.durations = tuple(int(d) for d in durations)
         cycle, left = [0], self.period - 1
@@ -66,9 +69,9 @@ class SchedulePolicy:
         >>> SchedulePolicy.from_arrays(SchedulePolicy(3, (2,)).arrays()).cycle
         (0, 2)
         """
-        if not {"period", "durations"} <= set(arrays):
-            raise FileFormatError("not a schedule: its period or its durations are missing from its arrays")
-        return cls(int(arrays["period"][0]), tuple(arrays["durations"].tolist()))
+        period = checked(arrays, "period", Expected((1,), "whole", 1, LONGEST))
+        durations = checked(arrays, "durations", Expected((None,), "whole", 2))
+        return cls(int(period[0]), check_durations(durations.tolist()) if durations.size else ())
 
 
 def schedules(decisions: Decisions, horizon: int | None = None) -> list[SchedulePolicy]:

@@ -17,6 +17,8 @@ from letitcook.experiments.jobs import Exact, exact
 from letitcook.experiments.suites import Row, Run
 from letitcook.experiments.sweep import finished, read_suite_manifest, run_folder
 from letitcook.storage import folders
+from letitcook.storage.plain_json import parse_json
+from letitcook.storage.setting_values import converted
 from letitcook.tasks import TASKS, task_named
 from letitcook.training.run import Learned, Point, from_files, run_manifest
 
@@ -168,7 +170,8 @@ def optima(out: Path, rows: Iterable[Row]) -> dict[Row, Exact]:
     wanted = list(dict.fromkeys(row for row in rows if task_named(row.task).finite))
     path = out / OPTIMA
     try:
-        known = {name: Exact(*pair) for name, pair in json.loads(path.read_text(encoding="utf-8")).items()}
+        data = parse_json(path.read_bytes(), path).items()
+        known = {name: Exact(converted(a, float), converted(b, float | None)) for name, (a, b) in data}
     except (OSError, ValueError, TypeError, AttributeError):
         known = {}
     found = {row: known.get(row.id) or exact(row) for row in wanted}

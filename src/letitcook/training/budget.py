@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +87,12 @@ class Spending:
     def seconds(self) -> float:
         """Time that has passed."""
         return time.monotonic() - self.begun
+
+    def resume(self, spent: Mapping[str, Any]) -> None:
+        """Count on from what had been spent when the state of a run was kept, as `summary` told it."""
+        self._queries = self.env.base_queries - spent["base_queries"]
+        self._episodes = self.env.episodes - spent["episodes"]
+        self.begun = time.monotonic() - spent["seconds"]
 
     def exhausted(self, share: float = 1.0) -> bool:
         """Return whether that share of the budget is spent."""

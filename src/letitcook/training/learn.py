@@ -139,6 +139,7 @@ def learn(
         else:
             with working("preparing (the first run compiles its kernels)", progress):
                 training = prepare(waiting_env, spec)
+            training.spending = spending
             if resume and kept is not None:
                 kept.resume(training)
             ended = _train(training, callback, progress, kept)

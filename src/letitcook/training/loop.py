@@ -23,6 +23,7 @@ from letitcook.core.objective import Objective
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
 from letitcook.finite.policy import TablePolicy
+from letitcook.training.budget import Spending
 from letitcook.training.callbacks import Callback
 from letitcook.training.run import Learned, Point, RunInfo, candidate_arrays, candidates_of, paid_for
 from letitcook.training.selection import (
@@ -158,6 +159,8 @@ class Training:
     """How the policy was chosen, where there were several candidates."""
     rollout: Totals | None = None
     """The training episodes that ended since the evaluation before the last, where there is a callback."""
+    spending: Spending | None = None
+    """What the run costs beside a budget, where a wrapper is to be certified."""
     _piece: int = EVERY // 10
     """Timesteps after which a run looks around."""
 
@@ -349,6 +352,7 @@ class Training:
             checkpoint=checkpoint,
             evaluation_episodes=self.evaluation_episodes,
             choice=self.chosen,
+            spent=None if checkpoint is None or self.spending is None else self.spending.summary(),
             front=() if checkpoint is not None or self.learner.log_lambda_range is None else self._front(),
         )
 
@@ -366,6 +370,8 @@ class Training:
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
         plain = run.policy.policy if isinstance(run.policy, RememberingPolicy) else run.policy
         self.learner.restore(run.checkpoint)
+        if self.spending is not None and run.spent is not None:  # after the episodes that are run again
+            self.spending.resume(run.spent)
         self.candidates = candidates_of(run.checkpoint, run.info)
         self.evaluation_episodes = run.evaluation_episodes
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, plain, run.seconds

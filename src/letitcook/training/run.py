@@ -172,6 +172,8 @@ class Learned:
     """Policies of several trade-offs that no other one beat in both task return and queries, fewest queries first."""
     certificate: dict[str, Any] | None = None
     """What was certified of a wrapper: whether it is, margin, bound, episodes, failures, and what was spent."""
+    spent: dict[str, Any] | None = None
+    """What training had cost when the run was stopped, where a wrapper is to be certified within a budget."""
     savings: Savings | None = None
     """The wrapper beside its base on the certificate's episodes; not saved with the run."""
 
@@ -228,6 +230,7 @@ class Learned:
             "evaluation_episodes": self.evaluation_episodes,
             "choice": self.choice,
             "certificate": self.certificate,
+            "spent": self.spent,
             "policy_kind": kind_of(self.policy),
             "finished": self.checkpoint is None,
             "provenance": provenance(),
@@ -349,6 +352,7 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             evaluation_episodes=converted(manifest.get("evaluation_episodes", 0), int),
             choice=_object_of(manifest.get("choice")),
             certificate=_object_of(manifest.get("certificate")),
+            spent=_spent_of(manifest.get("spent")),
             front=() if front is None else _front_of(folders.unpack_arrays(front, folder / FRONT), info),
             checkpoint=None
             if converted(manifest["finished"], bool)
@@ -373,6 +377,17 @@ def _object_of(data: Any) -> dict[str, Any] | None:
     if data is not None and not isinstance(data, dict):
         raise FileFormatError(f"{str(data)[:40]!r} stands where an object is needed")
     return data
+
+
+def _spent_of(data: Any) -> dict[str, Any] | None:
+    """Return what a stopped run had spent; runs without a certificate and older ones do not say."""
+    if data is None:
+        return None
+    types = {"base_queries": int, "episodes": int, "seconds": float}
+    spent = {name: converted(data[name], kind) for name, kind in types.items()}
+    if min(spent.values()) < 0:
+        raise FileFormatError(f"{spent} were spent, and none of it can be below 0")
+    return spent
 
 
 def _policy_of(arrays: Mapping[str, NDArray[Any]], kind: str, decisions: Decisions) -> Any:

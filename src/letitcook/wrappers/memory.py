@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -31,6 +32,8 @@ from letitcook.wrappers.waiting import WaitingEnv, waiting_env_of
 
 CAP = 1000
 """Where timers stop to count."""
+WINDOW = 1000
+"""The longest window that is allowed."""
 Parts = tuple[Any, ...]
 
 
@@ -71,7 +74,7 @@ class Memory:
     """What gives the parts that timers watch: a function of the observation, or its name `module:function`."""
 
     def __post_init__(self) -> None:
-        whole = {"window": self.window >= 0, "cap": self.cap >= 1}
+        whole = {"window": 0 <= self.window <= WINDOW, "cap": self.cap >= 1}
         for name, fine in whole.items():
             if not fine:
                 raise SettingError(f"{name} = {getattr(self, name)!r} is not allowed; see letitcook.Memory")
@@ -226,7 +229,7 @@ def _parts_of(memory: Memory, space: spaces.Space[Any]) -> Callable[[Any], Parts
     if not memory.timers:
         return lambda observation: ()
     if memory.parts is not None:
-        function: Any = _function_named(memory.parts) if isinstance(memory.parts, str) else memory.parts
+        function = _function_named(memory.parts) if isinstance(memory.parts, str) else memory.parts
         return lambda observation: tuple(np.asarray(function(observation)).reshape(-1).tolist())
     if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise SettingError(
@@ -236,12 +239,23 @@ def _parts_of(memory: Memory, space: spaces.Space[Any]) -> Callable[[Any], Parts
     return lambda observation: tuple(np.asarray(observation).reshape(-1).tolist())
 
 
-def _function_named(name: str) -> Any:
-    """Return the function of a name `module:function`."""
+def _function_named(name: str) -> Callable[[Any], Any]:
+    """Return the function of a name `module:function`, which is looked up when it is first called.
+
+    A name may come from a file, and to load a file runs no code.
+    """
     module, colon, path = name.partition(":")
     if not colon or not path:
         raise SettingError(f"the memory's function {name!r} is not named module:function")
-    return thing_named(module_named(module), path, "function")
+
+    @cache
+    def found() -> Any:
+        return thing_named(module_named(module), path, "function")
+
+    def function(observation: Any) -> Any:
+        return found()(observation)
+
+    return function
 
 
 def number_of_parts(space: spaces.Space[Any]) -> int:
