@@ -74,9 +74,19 @@ class World:
 
 
 def lq_learning(
-    tables: Tables, decisions: Decisions, H: int, weights: Any, settings: QSettings, steps: int, seed: int
+    tables: Tables,
+    decisions: Decisions,
+    H: int,
+    weights: Any,
+    settings: QSettings,
+    steps: int,
+    seed: int,
+    episodes: list[tuple[float, ...]] | None = None,
 ) -> np.ndarray:
-    """Algorithm 1, literally, with the same random numbers as the kernel: Q as `(states, K, decisions)`."""
+    """Algorithm 1, literally, with the same random numbers as the kernel: Q as `(states, K, decisions)`.
+
+    Into `episodes` go length, queries, task return and steps in waits of each episode that has ended.
+    """
     assert tables.fully_observed
     rng = SplitMix64(seed)
     world = World(tables, rng)
@@ -84,7 +94,7 @@ def lq_learning(
     Q = [[[float(settings.initial)] * n for _ in range(K)] for _ in range(tables.n_states)]
     Q.append([[0.0] * n for _ in range(K)])  # the end is worth nothing
     visits: dict[tuple[int, int], int] = {}
-    done = 0
+    done, decided = 0, 0
     s = world.reset()
     while True:
         t = 0
@@ -108,7 +118,7 @@ def lq_learning(
             for k in range(K):
                 seen = Q[after] if settings.bootstrap == "lexicographic" else Q[after][: k + 1]
                 v = lex_argmax(seen, settings.slack)
-                target = weights[k][0] * G - weights[k][1] + discount * Q[after][k][v]
+                target = weights[k][0] * G - weights[k][1] * decisions.costs_of[u] + discount * Q[after][k][v]
                 Q[before][k][u] = (1.0 - alpha) * Q[before][k][u] + alpha * target
 
         def learn(i: int, j: int, u: int, alpha: float, update: Any = update) -> None:
@@ -125,7 +135,7 @@ def lq_learning(
         while t < H and s != tables.end:
             if done >= steps:
                 return np.array(Q[:-1])
-            progress = min(1.0, done / settings.schedule)
+            progress = min(1.0, (decided if settings.timestep == "decision" else done) / settings.schedule)
             alpha, epsilon = settings.alpha, settings.epsilon
             if settings.alpha_end is not None:
                 alpha = settings.alpha + progress * (settings.alpha_end - settings.alpha)
@@ -148,11 +158,32 @@ def lq_learning(
                 path.append(s)
             taken.append((begun, t, u))
             learn(begun, t, u, alpha)
-            done += t - begun
+            done, decided = done + t - begun, decided + 1
+        if episodes is not None:
+            waited = sum(b - a for a, b, u in taken if decisions.actions_of[u] == decisions.wait)
+            episodes.append((len(rewards), len(taken), sum(rewards), waited))
         if settings.backward_replay:
             for begun, ended, u in reversed(taken):
                 learn(begun, ended, u, alpha)
         s = world.reset()
+
+
+def greedy_episodes(tables: Tables, decisions: Decisions, H: int, Q: Any, slack: float, n: int, seed: int) -> Any:
+    """Return task return, length, queries, base queries and steps in each decision of greedy episodes."""
+    world, rows = World(tables, SplitMix64(seed)), []
+    for _ in range(n):
+        s, t, task, queries, base, steps = world.reset(), 0, 0.0, 0, 0, [0.0] * decisions.n
+        while t < H and s != tables.end:
+            u = lex_argmax(Q[s].tolist(), slack)
+            queries, base = queries + 1, base + (decisions.has_base and u == 0)
+            for _ in range(int(decisions.durations_of[u])):
+                if t >= H or s == tables.end:
+                    break
+                s, r = world.step(s, int(decisions.actions_of[u]))
+                task, t = task + r, t + 1
+                steps[u] += 1
+        rows.append([task, t, queries, base, *steps])
+    return np.array(rows)
 
 
 def random_tie(q: list[list[float]], choice: int, slack: float, rng: SplitMix64) -> int:
@@ -206,6 +237,34 @@ def plan_value(tables: Tables, decisions: Decisions, H: int, better: Any) -> tup
 
     starts = list(zip(tables.start_probability.tolist(), tables.start_state.tolist(), strict=True))
     return tuple(sum(p * value(0, s)[k] for p, s in starts) for k in range(2))
+
+
+def timed_policy_values(tables: Tables, decisions: Decisions, H: int, table: Any, gamma: float) -> Any:
+    """Return what a policy that goes by time and state is worth from each state, `(states, 5)`.
+
+    That is task return and queries under the discount, then task return, queries and length without it. `table[t, s]`
+    is the decision.
+    """
+    value = np.zeros((H + 1, tables.n_states + 1, 5))
+    factors = np.array([gamma, gamma, 1.0, 1.0, 1.0])
+    for t in range(H - 1, -1, -1):
+        for s in range(tables.n_states):
+            u = int(table[t, s])
+            where, total, now = {s: 1.0}, np.array([0.0, 1.0, 0.0, 1.0, 0.0]), np.ones(5)
+            steps = min(int(decisions.durations_of[u]), H - t)
+            for _ in range(steps):
+                after: dict[int, float] = {}
+                for state, p in where.items():
+                    if state == tables.end:
+                        continue
+                    row = state * tables.n_actions + int(decisions.actions_of[u])
+                    for i in range(tables.offsets[row], tables.offsets[row + 1]):
+                        q, r = p * tables.probability[i], tables.reward[i]
+                        total = total + now * q * np.array([r, 0.0, r, 0.0, 1.0])
+                        after[int(tables.next_state[i])] = after.get(int(tables.next_state[i]), 0.0) + q
+                where, now = after, now * factors
+            value[t, s] = total + now * sum(p * value[t + steps, state] for state, p in where.items())
+    return value[0, : tables.n_states]
 
 
 def policy_value(tables: Tables, decisions: Decisions, H: int, table: Any, gamma: float) -> tuple[float, float]:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -8,9 +11,10 @@ from hypothesis import strategies as st
 
 import naive
 from letitcook import WaitingEnv, evaluate, make, plan, rollout
+from letitcook.core.decisions import WRAPPER, Decisions
 from letitcook.core.objective import Objective
 from letitcook.errors import FinitenessError, SettingError
-from letitcook.finite.plan import plan_tables
+from letitcook.finite.plan import PlanPolicy, plan_tables
 from worlds import random_decisions, random_tables
 
 # Length and queries of the exact optimum: task, mode, λ (None is lexicographic).
@@ -84,6 +88,99 @@ def test_plan_equals_plain_recursion(seed: int, states: int, actions: int, branc
     best = plan_tables(tables, decisions, 9, objective)
     slow = naive.plan_value(tables, decisions, 9, better)
     assert objective.of(best.task_return, -best.queries) == pytest.approx(objective.of(*slow), abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([1, 3]), st.sampled_from([5, 40]), st.booleans())
+def test_a_plan_is_what_its_policy_gives(seed: int, states: int, branching: int, horizon: int, base: bool) -> None:
+    """Every number of a plan follows from its policy's decisions; with a long horizon they repeat themselves."""
+    gamma, lam = (1.0, 0.9)[seed % 2], (None, 0.7)[seed % 3 == 0]
+    tables = random_tables(seed, states, 2, branching, starts=min(2, states))
+    decisions = Decisions(WRAPPER, 1, (2, 3), cost="base") if base else random_decisions(2, ((2, 3), ())[seed % 5 == 0])
+    objective = Objective.named("lexicographic" if lam is None else "scalar", lam)
+    best = plan_tables(tables, decisions, horizon, objective, gamma)
+    assert isinstance(best.policy, PlanPolicy)
+    value = naive.timed_policy_values(tables, decisions, horizon, best.policy.table, gamma)
+    at_start = value[tables.start_state]
+    expected = tables.start_probability @ at_start
+    assert (best.task_return, best.queries, best.length) == pytest.approx(tuple(expected[2:]))
+    assert (best.states, best.horizon, best.beliefs) == (states + 1, horizon, None)
+    if not base:  # else a query of the base costs more than another decision
+        assert best.values == pytest.approx(np.array([objective.of(task, -asked) for task, asked, *_ in at_start]))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 4), st.sampled_from([1, 3]))
+def test_the_likeliest_episode_and_the_policys_clock(seed: int, states: int, branching: int) -> None:
+    tables = random_tables(seed, states, 2, branching)
+    decisions = random_decisions(2, (2, 3))
+    best = plan_tables(tables, decisions, 9, Objective.named("scalar", 2.0))
+    s, t, start = 0, 0, True
+    state: Any = None
+    episode: list[int] = []
+    while t < 9 and s != tables.end:
+        u, state = best.policy.predict(s, state, np.array([start]))
+        assert (u, state) == best.policy.predict(s, t)
+        assert best.policy.predict(s, 8, np.array([True]))[0] == best.policy.predict(s)[0]
+        start, episode = False, [*episode, u]
+        for _ in range(int(decisions.durations_of[u])):
+            row = 2 * s + int(decisions.actions_of[u])
+            outcomes = range(tables.offsets[row], tables.offsets[row + 1])
+            s, t = int(tables.next_state[max(outcomes, key=lambda i: tables.probability[i])]), t + 1
+            if s == tables.end or t == 9:
+                break
+        else:
+            assert state == t
+    assert best.decisions == episode
+    assert best.labels == [decisions.label(u) for u in episode]
+    with pytest.raises(FinitenessError, match="not one of the states"):
+        best.policy.predict(states + 5)
+    with pytest.raises(SettingError, match="time 9 is past the horizon of 9"):
+        best.policy.predict(0, 9)
+    assert best.policy.ended_early(7, 3) == 4  # type: ignore[union-attr]
+
+
+def test_states_that_look_the_same_and_are_the_same_change_nothing() -> None:
+    """One state more, the twin of the first one: it looks the same and does the same."""
+    tables = random_tables(3, 3, 2, branching=2)
+    where = [*tables.next_state.tolist(), *tables.next_state[: tables.offsets[2]].tolist()]
+    spans = [*tables.offsets.tolist(), *(tables.offsets[1:3] + len(tables.next_state)).tolist()]
+    twins = replace(
+        tables,
+        n_states=4,
+        offsets=np.array(spans),
+        probability=np.append(tables.probability, tables.probability[: tables.offsets[2]]),
+        next_state=np.array([4 if s == 3 else s for s in where]),
+        reward=np.append(tables.reward, tables.reward[: tables.offsets[2]]),
+        start_state=np.array([0, 3]),
+        start_probability=np.array([0.25, 0.75]),
+        observations=[0, 1, 2, 0],
+    )
+    decisions, objective = random_decisions(2, (2,)), Objective.named("lexicographic")
+    seen, unseen = (plan_tables(one, decisions, 6, objective, 0.9) for one in (tables, twins))
+    assert (unseen.length, unseen.queries, unseen.task_return) == pytest.approx(
+        (seen.length, seen.queries, seen.task_return)
+    )
+    assert unseen.values == pytest.approx(seen.values)
+    assert (unseen.states, unseen.horizon) == (5, 6)
+    assert unseen.beliefs is not None
+    assert unseen.beliefs > 1
+    assert unseen.decisions == seen.decisions
+
+
+def test_limits() -> None:
+    tables, decisions = random_tables(0, 2, 2), random_decisions(2, (2,))
+    objective = Objective.named("task")
+    assert plan_tables(tables, decisions, 1, objective).horizon == 1
+    with pytest.raises(SettingError, match="horizon = 0"):
+        plan_tables(tables, decisions, 0, objective)
+    with pytest.raises(FinitenessError, match="2 states times a horizon of 134,217,729 steps"):
+        plan_tables(tables, decisions, 2**27 + 1, objective)
+    env = WaitingEnv(gym.make("FrozenLake-v1", max_episode_steps=-1), wait=0, durations=(2,))
+    assert plan(env, horizon=3).horizon == 3
+    with pytest.raises(SettingError, match="give a horizon"):
+        plan(env)
+    assert plan(WaitingEnv(gym.make("FrozenLake-v1", max_episode_steps=4), wait=0, durations=(2,))).horizon == 4
 
 
 @pytest.mark.parametrize("task", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])

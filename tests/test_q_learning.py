@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 import naive
 from letitcook import make
+from letitcook.core.decisions import WRAPPER, Decisions
 from letitcook.core.objective import Objective
 from letitcook.errors import FileFormatError, FinitenessError, SettingError
 from letitcook.finite.learner import QLearner
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.policy import TablePolicy
+from letitcook.finite.q_learning import EPISODES
 from letitcook.finite.settings import EXACT, EXACT_RANDOM, PAPER, QSettings
 from letitcook.finite.tables import enumerate_env
 from letitcook.tasks import task_named
@@ -45,6 +47,32 @@ def test_kernel_equals_the_literal_algorithm_bit_for_bit(name: str, objective: O
     slow = naive.lq_learning(tables, decisions, 17, objective.weights.tolist(), VARIANTS[name], 4_000, seed=5)
     assert learner.decisions_taken > 1_000
     assert np.array_equal(learner.Q, slow)
+
+
+def test_a_few_steps_of_every_variant() -> None:
+    """As above, with a short horizon that cuts waits, and all that is counted; fast also where nothing is compiled."""
+    count = replace(PAPER, alpha_end=0.01, epsilon=0.9, epsilon_end=0.1, schedule=90, timestep="decision")
+    around = Decisions(WRAPPER, wait=1, durations=(2, 4), cost="base")
+    for n, setting in enumerate([*VARIANTS.values(), count]):
+        for objective in (LEX, Objective.named("scalar", 0.5)):
+            branching = 1 + 2 * (n % 2 == (objective is LEX))
+            tables = random_tables(seed=n, states=5, actions=2, branching=branching, starts=2)
+            for decisions in (random_decisions(2, (2, 3)), around):
+                learner = QLearner(tables, decisions, 6, objective, setting, seed=n)
+                assert learner.totals().episodes == 0
+                learner.advance(150)
+                ended: list[tuple[float, ...]] = []
+                weights = objective.weights.tolist()
+                slow = naive.lq_learning(tables, decisions, 6, weights, setting, 150, n, ended)
+                assert np.array_equal(learner.Q, slow)
+                assert learner.totals() == (len(ended), *np.sum(ended, axis=0).tolist())
+                assert learner._memory.clock[EPISODES] == len(ended)
+                played = learner.greedy_episodes(3, seed=8)
+                expected = naive.greedy_episodes(tables, decisions, 6, slow, setting.slack, len(played), 8)
+                assert np.array_equal(played, expected)
+                assert len(played) == 3
+                greedy = [naive.lex_argmax(row.tolist(), setting.slack) for row in slow]
+                assert learner.policy().table.tolist() == greedy
 
 
 def test_kernel_equals_the_literal_algorithm_in_the_kitchen() -> None:

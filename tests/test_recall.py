@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from letitcook import Memory, Objective, Timer, enumerate_env, evaluate, learn, make, plan
 from letitcook.errors import FinitenessError
 from letitcook.finite.belief import enumerate_beliefs
 from letitcook.finite.learner import QLearner
 from letitcook.finite.recall import is_sufficient, remember, sufficient_memory
-from letitcook.finite.settings import EXACT
+from letitcook.finite.settings import EXACT, PAPER
+from letitcook.finite.tables import Tables
 from letitcook.wrappers.memory import Recall
 from worlds import random_decisions, random_tables
 
@@ -74,6 +76,49 @@ def test_rows_follow_each_other_as_the_memory_says(memory: Memory) -> None:
 def _flat(key: Any) -> list[int]:
     """Return the numbers of a key in their order."""
     return [n for part in key for n in _flat(part)] if isinstance(key, tuple | list) else [int(np.asarray(key))]
+
+
+def with_time(tables: Tables, longest: int) -> Tables:
+    """Return a world whose states are those of `tables` with the time, up to the longest; it shows both."""
+    n, times = tables.n_states, longest + 1
+    outcomes = len(tables.next_state)
+
+    def later(t: int) -> NDArray[np.int64]:
+        where = tables.next_state + n * min(t + 1, longest)
+        return np.where(tables.next_state == tables.end, n * times, where)
+
+    return replace(
+        tables,
+        n_states=n * times,
+        offsets=np.append(np.concatenate([tables.offsets[:-1] + outcomes * t for t in range(times)]), outcomes * times),
+        probability=np.tile(tables.probability, times),
+        next_state=np.concatenate([later(t) for t in range(times)]),
+        reward=np.tile(tables.reward, times),
+        observations=[(s, t) for t in range(times) for s in range(n)],
+    )
+
+
+@pytest.mark.parametrize("name", ["paper", "exact", "random ties", "all"])
+def test_to_remember_the_time_is_to_see_it(name: str) -> None:
+    """Bit for bit, also inside waits, and where episodes are replayed."""
+    settings = {
+        "paper": PAPER,
+        "exact": EXACT,
+        "random ties": replace(PAPER, ties="random", bootstrap_on_truncation=False),
+        "all": replace(PAPER, gamma=0.95, intra_option=True, backward_replay=True, epsilon=0.7),
+    }[name]
+    decisions, objective = random_decisions(2, (2, 3)), Objective.named("lexicographic")
+    for seed in range(3):
+        tables = random_tables(seed, 4, 2, branching=3, starts=2)
+        rows = remember(tables, decisions, Memory(clock=True, cap=7), spaces.Discrete(4))
+        remembers = QLearner(tables, decisions, 6, objective, settings, 5, rows)
+        sees = QLearner(with_time(tables, 7), decisions, 6, objective, settings, 5)
+        for learner in (remembers, sees):
+            learner.advance(300)
+        assert remembers.decisions_taken == sees.decisions_taken
+        keys: list[Any] = remembers.policy().keys
+        assert np.array_equal(remembers.Q, sees.Q[[s + 4 * t for s, t in keys]])
+        assert np.array_equal(remembers.greedy_episodes(20, 3), sees.greedy_episodes(20, 3))
 
 
 def test_too_much_to_remember_is_said() -> None:
