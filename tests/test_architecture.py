@@ -45,6 +45,7 @@ TESTED_ELSEWHERE = {
     "deep.update": ("test_agent", "kernels against naive.py, through the agent"),
     "evaluation.certificate": ("", "its doctests"),
     "training.env_spec": ("test_cli_wrap", "environments by name, as the command line takes them"),
+    "training.interruption": ("test_learn", "ctrl-C during `learn`"),
     "training.loop": ("test_learn", "the loop through `learn`"),
     "training.progress": ("test_learn", "what is printed beside `learn`"),
     "training.run": ("test_folders", "runs as folders"),

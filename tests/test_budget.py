@@ -15,13 +15,13 @@ def test_what_is_spent_is_counted_from_the_beginning() -> None:
     env.step(0)
     inside = base_env_of(env)
     assert inside is not None
-    spending = Spending(inside, Budget(base_queries=4, episodes=10))
+    spending = Spending([inside], Budget(base_queries=4, episodes=10))
     env.reset(seed=0)
     for decision in (0, 1, 0, 2):
         env.step(decision)
     assert (spending.queries, spending.episodes) == (2, 1)
     assert spending.exhausted(0.5) and not spending.exhausted()
-    assert Spending(inside, Budget(seconds=1e-9)).exhausted()
+    assert Spending([inside], Budget(seconds=1e-9)).exhausted()
     assert set(spending.summary()) == {"base_queries", "episodes", "seconds"}
 
 

@@ -51,14 +51,14 @@ def chosen(budget: Budget, margin: str = "0.5", **options: Any) -> tuple[Any, La
     env = wrap(lamp, lambda o: right(o[0]), wait="hold", durations=(2, 5))
     inside = base_env_of(env)
     assert inside is not None
-    return choose_certified(env, [], Margin.read(margin), Spending(inside, budget), at_stake=10.0, **options), lamp
+    return choose_certified(env, [], Margin.read(margin), Spending([inside], budget), at_stake=10.0, **options), lamp
 
 
 def test_persistence_is_certified_where_answers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certified, "ROUNDS", (4, 8))
     monkeypatch.setattr(certified, "RECORDED", 4)
     said: list[str] = []
-    choice, _ = chosen(Budget(), say=said.append)
+    choice, _ = chosen(Budget(), phase=lambda name, *counts: said.append(name))
     assert choice.certificate is not None and choice.certificate.certified
     assert choice.chosen.kind == "persistence"
     rows = {row["name"]: row for row in choice.table()}
@@ -99,7 +99,7 @@ def test_a_budget_is_kept_but_for_the_episode_under_way(monkeypatch: pytest.Monk
     env = wrap(lamp, lambda o: right(o[0]), wait="hold", durations=(2, 5))
     inside = base_env_of(env)
     assert inside is not None
-    spending = Spending(inside, Budget(base_queries=2_000))
+    spending = Spending([inside], Budget(base_queries=2_000))
     choice = choose_certified(env, [], Margin.read("0.01"), spending, at_stake=10.0)
     assert 1_500 < spending.queries <= 2_000 + 2 * 30
     assert choice.certificate is None

@@ -309,3 +309,21 @@ def test_ctrl_c_in_a_sweep_says_what_is_kept(call: Any, monkeypatch: pytest.Monk
     assert "keeps 2 of 5 runs, and the same command goes on from there" in err
     monkeypatch.setattr(sweeps, "sweep", whole)
     assert as_json(call(*smoke, "--json"))["runs"] == 5
+
+
+def test_any_environment_of_gymnasium_is_trained_and_played_again(call: Any) -> None:
+    lake = ("--env", "FrozenLake-v1", "--env-arg", "is_slippery=False", "--wait", "0", "--durations", "2")
+    code, out, _ = call("train", *lake, "--steps", "20000", "--preset", "exact", "--out", "lake")
+    assert code == 0 and "FrozenLake-v1, scratch, lexicographic" in out
+    facts = as_json(call("evaluate", "lake", "--episodes", "2", "--json"))
+    assert facts["episodes"] == 2 and facts["mode"] == "scratch"
+    for arguments, problem in (
+        ((), "name a task"),
+        (("cook", *lake), "name a task"),
+        (lake[:4], "--wait"),
+        (lake[:6], "--durations"),
+        ((*lake, "--mode", "wrap"), "letitcook wrap"),
+        (("cook", "--wait", "0"), "go with --env"),
+    ):
+        code, _, err = call("train", *arguments)
+        assert code == 2 and problem in err

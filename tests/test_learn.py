@@ -21,6 +21,7 @@ from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, enumerate_env
 from letitcook.training.learn import prepare, prepare_tables
 from letitcook.training.loop import EvaluationPlan, Training
+from letitcook.training.progress import phases
 from letitcook.training.run import RunInfo
 from letitcook.training.spec import RunSpec, decisions_of, objective_of
 from naive import policy_value
@@ -362,3 +363,56 @@ def test_wrappers_outside_that_would_be_left_out_are_refused() -> None:
         with pytest.raises(SettingError, match=f"{type(outer).__name__} is outside of WaitingEnv"):
             learn(outer, steps=100, progress=False)
     assert prepare(gym.wrappers.RecordEpisodeStatistics(env), RunSpec()).info.decisions == env.decisions
+
+
+def quick_env() -> WaitingEnv:
+    return WaitingEnv(gym.make("MountainCar-v0", max_episode_steps=20), wait=1, durations=(2,))
+
+
+QUICK = {"learning_starts": 20, "hidden": (8,)}
+
+
+def test_a_callback_that_returns_false_ends_the_training() -> None:
+    called: list[int] = []
+
+    def second_is_enough(point: Any, training: Any) -> bool:
+        called.append(point.step)
+        return len(called) < 2
+
+    run = learn(make("cook"), steps=100_000, preset="exact", progress=False, callback=second_is_enough)
+    assert len(called) == 2 and run.finished and run.steps < 30_000
+    assert learn(make("cook"), steps=30_000, preset="exact", verbose=0, callback=lambda *_: None).steps >= 30_000
+
+
+def test_ctrl_c_while_choosing_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(self: Training) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Training, "result", interrupted)
+        run = learn(make("cook"), steps=20_000, preset="exact", progress=False, out=tmp_path / "run")
+    assert not run.finished and run.steps >= 20_000
+    again = learn(make("cook"), steps=20_000, preset="exact", progress=False, out=tmp_path / "run", resume=True)
+    assert again.finished and again.steps == run.steps
+
+
+def test_phases_are_shown_with_their_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    with phases() as show:
+        show("choosing", 3, 10)
+        show("certifying", 5, 20)
+    said = capsys.readouterr().err
+    assert "choosing" in said and "3/10" in said and "5/20" in said
+
+
+def test_a_run_says_which_phase_it_is_in() -> None:
+    settings = {"hidden": (8,), "learning_starts": 20}
+    training = prepare(quick_env(), RunSpec(preset="best", settings=settings, length=Timesteps(100)))
+    training.plan = replace(training.plan, episodes=2, looks=(2, 2), fresh_episodes=3)
+    for _ in training.run():
+        pass
+    seen: list[tuple[Any, ...]] = []
+    training.phase = lambda *phase: seen.append(phase)
+    training.result()
+    names = [name for name, _, _ in seen]
+    assert names[0] == "choosing, at most" and seen[-1] == ("evaluating", 3, 3)
+    assert all(done <= total for _, done, total in seen)

@@ -6,7 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from letitcook import Decisions, SchedulePolicy, evaluate, wrap
+from letitcook import Decisions, PacedPolicy, SchedulePolicy, evaluate, wrap
+from letitcook.deep.policy import NetworkPolicy
 from letitcook.deploy.export import to_numpy, to_onnx
 from letitcook.deploy.numpy_policy import load as load_exported
 from letitcook.errors import FileFormatError, SettingError
@@ -59,3 +60,25 @@ def test_mistakes() -> None:
     for period in (10**12, -1):  # the first would be a list of 10^12 decisions
         with pytest.raises(FileFormatError, match=r"outside 1\.\.1000000"):
             SchedulePolicy.from_arrays({"period": np.array([period]), "durations": np.array([2])})
+
+
+def waits_while(limit: float) -> NetworkPolicy:
+    """Return networks that wait 2 steps while what they see is above a limit, and else query the base."""
+    parameters = np.array([0.0, 0.0, 1.0, 0.0, 0.0, -9.0, -limit, -9.0], dtype=np.float32)
+    return NetworkPolicy(parameters[None], (1, 4), 0.0)
+
+
+def test_a_paced_policy_waits_its_period_and_then_as_long_as_its_networks_say(tmp_path: Path) -> None:
+    policy = PacedPolicy(waits_while(0.5), 4, U.durations)
+    exported = load_exported(to_numpy(policy, tmp_path / "robot", U) / "policy.npz")
+    # The first decision asks, whatever is seen; the period is not cut short; then the networks decide.
+    seen = [0.9, 0.0, 0.0, 0.9, 0.9, 0.1, 0.9, 0.9, 0.9]
+    expected = ["base", "wait 2", "wait", "wait 2", "wait 2", "base", "wait 2", "wait", "wait 2"]
+    for one in (policy, PacedPolicy.from_arrays(policy.arrays()), exported):
+        state, answers = None, []
+        for x in seen:
+            decision, state = one.predict(np.array([x], dtype=np.float32), state)
+            answers.append(U.label(decision))
+        assert answers == expected
+    with pytest.raises(SettingError, match="cannot be written as an ONNX graph"):
+        to_onnx(policy, tmp_path / "policy.onnx", U)

@@ -17,7 +17,7 @@ from letitcook.evaluation.certificate import Certificate
 from letitcook.evaluation.interleaving import Errand, Interleaved, interleave
 from letitcook.evaluation.rollout import Evaluation, evaluate, rollout
 from letitcook.evaluation.savings import Interval, Savings, compare_with_base
-from letitcook.evaluation.schedules import SchedulePolicy
+from letitcook.evaluation.schedules import PacedPolicy, SchedulePolicy
 from letitcook.finite.front import FrontPoint, pareto_front
 from letitcook.finite.plan import Plan, plan
 from letitcook.finite.settings import QSettings
@@ -57,6 +57,7 @@ __all__ = [
     "MemoryEnv",
     "MemoryVectorEnv",
     "Objective",
+    "PacedPolicy",
     "Plan",
     "Policy",
     "QSettings",

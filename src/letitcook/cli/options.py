@@ -9,12 +9,26 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from letitcook.errors import SettingError
 from letitcook.training.progress import short
 from letitcook.training.run import Learned
 
 out = Console(soft_wrap=True)
 
 TaskArgument = Annotated[str, typer.Argument(help="A task, see: letitcook tasks", metavar="TASK")]
+EnvArgOption = Annotated[
+    list[str] | None, typer.Option(help="An argument of the environment; may be repeated", metavar="KEY=VALUE")
+]
+WaitOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The action that waits: 1, 0.0,0.0 (one number for all: 0), or hold: the last one again",
+        metavar="ACTION",
+    ),
+]
+PassiveOption = Annotated[
+    str | None, typer.Option(help="Adds a wait action: module:function, or a method of the environment")
+]
 ModeOption = Annotated[str, typer.Option("--mode", help="scratch, or wrap: around the task's handwritten base policy")]
 LambdaOption = Annotated[float | None, typer.Option("--lambda", help="λ of the scalarised reward r0 + λ r1")]
 DurationsOption = Annotated[str | None, typer.Option("--durations", help="Waits in steps, such as 5,15")]
@@ -27,6 +41,12 @@ CheckpointOption = Annotated[
     float, typer.Option("--checkpoint-every", help="Seconds between checkpoints in --out: what a kill costs at most")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed; the same seed gives the same bits")]
+
+
+def check_wait_given(wait: str | None, passive: str | None) -> None:
+    """Raise unless there is an action that waits, or one to be added."""
+    if (wait is None) == (passive is None):
+        raise SettingError("give the action that waits with --wait, or one to add with --passive, and not both")
 
 
 def print_json(facts: dict[str, Any]) -> None:

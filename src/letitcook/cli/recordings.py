@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from letitcook.cli.evaluate import TrustOption
-from letitcook.cli.options import JsonOption, SeedOption, out, print_json
+from letitcook.cli.options import EnvArgOption, JsonOption, SeedOption, out, print_json
 from letitcook.errors import SettingError
 from letitcook.evaluation import persistence
 from letitcook.evaluation.persistence import Audit, Recording
@@ -21,9 +21,6 @@ from letitcook.wrappers.hold import HOLD, LastAction
 
 EnvOption = Annotated[str, typer.Option("--env", help="Gymnasium's id: Env-v0 or module:Env-v0", metavar="ID")]
 PolicyOption = Annotated[str, typer.Option(help="sb3:ALGO:FILE.zip or module:function", metavar="POLICY")]
-EnvArgOption = Annotated[
-    list[str] | None, typer.Option(help="An argument of the environment; may be repeated", metavar="KEY=VALUE")
-]
 
 
 def record(

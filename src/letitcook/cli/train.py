@@ -1,27 +1,32 @@
-"""The command that learns one of the paper's tasks: train."""
+"""The command that learns a task of the paper, or any environment of Gymnasium: train."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from letitcook.cli.options import (
     CheckpointOption,
     DurationsOption,
+    EnvArgOption,
     JsonOption,
     LambdaOption,
     ModeOption,
+    PassiveOption,
     ResumeOption,
     SeedOption,
-    TaskArgument,
+    WaitOption,
+    check_wait_given,
     out,
     print_json,
     read_durations,
     training_facts,
 )
-from letitcook.core.decisions import read_timesteps
+from letitcook.core.decisions import check_durations, read_timesteps
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
 from letitcook.experiments import jobs
@@ -30,21 +35,32 @@ from letitcook.experiments.suites import Row, Run, base_of, run_of
 from letitcook.storage.folders import check_output, free_folder
 from letitcook.tasks import make, task_named
 from letitcook.training.callbacks import track
+from letitcook.training.env_spec import WrappedEnvSpec, env_arguments
 from letitcook.training.keeping import CHECKPOINT_SECONDS
 from letitcook.training.learn import learn
 from letitcook.training.progress import pair, working
 from letitcook.training.run import Learned, load
+from letitcook.wrappers.waiting import WaitingEnv
 
 
 def train(
-    task: TaskArgument,
+    task: Annotated[str | None, typer.Argument(help="A task, see: letitcook tasks", metavar="[TASK]")] = None,
+    env: Annotated[
+        str | None,
+        typer.Option("--env", help="In place of a task: Gymnasium's id, Env-v0 or module:Env-v0", metavar="ID"),
+    ] = None,
+    wait: WaitOption = None,
+    passive: PassiveOption = None,
+    env_arg: EnvArgOption = None,
     method: Annotated[str, typer.Option(help="lexicographic, scalar or vanilla")] = "lexicographic",
     lam: LambdaOption = None,
     mode: ModeOption = "scratch",
     seed: SeedOption = 0,
     steps: Annotated[int | None, typer.Option(help="Primitive steps; the preset's length if not given")] = None,
     decisions: Annotated[int | None, typer.Option(help="Decisions, in place of --steps")] = None,
-    preset: Annotated[str, typer.Option(help="paper, or best: beyond the paper")] = "paper",
+    preset: Annotated[
+        str | None, typer.Option(help="paper (the default for its tasks), or best: beyond the paper (with --env)")
+    ] = None,
     durations: DurationsOption = None,
     base_dir: Annotated[
         Path | None, typer.Option("--base", help="A vanilla run to wrap; trained and kept if not given")
@@ -60,19 +76,33 @@ def train(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn where and how long to wait in a task.
+    """Learn where and how long to wait in a task, or with --env in any environment of Gymnasium.
 
     Ctrl-C stops the run and keeps what it has. With --out, --resume goes on after any end: ctrl-C, a kill, a power cut.
 
     Example: letitcook train cook --preset best --steps 1000000 --out my-run
+
+    Example: letitcook train --env Acrobot-v1 --wait 1 --durations 2,4,8 --out acrobot
     """
-    run = run_of(Row(task, mode, method, lam), seed, preset, read_timesteps(steps, decisions))
-    waits = read_durations(durations)
+    if (task is None) == (env is None):
+        raise SettingError("name a task (see: letitcook tasks) or an environment with --env, and not both")
+    waits, length = read_durations(durations), read_timesteps(steps, decisions)
+    preset = preset or ("paper" if env is None else "best")
     if out_dir is not None and not resume:
         check_output(out_dir)
-    with track(run.id, tensorboard, wandb, resumed=resume) as callback:
+    run = None if task is None else run_of(Row(task, mode, method, lam), seed, preset, length)
+    if run is not None and task is not None:
+        if wait is not None or passive is not None or env_arg:
+            raise SettingError("--wait, --passive and --env-arg go with --env; a task has its own action that waits")
+        name, waiting_env = run.id, make(task, mode, waits, _base_policy(run, base_dir))
+    else:
+        name, waiting_env = (
+            f"{env}/{method}/seed{seed}",
+            _waiting(env or "", wait, passive, waits, env_arg, mode, base_dir),
+        )
+    with track(name, tensorboard, wandb, resumed=resume) as callback:
         learned = learn(
-            make(task, mode, waits, _base_policy(run, base_dir)),
+            waiting_env,
             method,
             lam,
             steps=steps,
@@ -86,23 +116,50 @@ def train(
         )
     folder = out_dir
     if folder is None and not learned.finished:
-        folder = learned.save(free_folder(Path(run.id.replace("/", "-") + "-stopped")))
+        folder = learned.save(free_folder(Path(re.sub(r"[/:]", "-", name) + "-stopped")))
     if as_json:
-        print_json({"task": task, "mode": mode, **_facts(learned), "out": None if folder is None else str(folder)})
+        place = None if folder is None else str(folder)
+        print_json({"task": task, "env": env, "mode": mode, **_facts(learned), "out": place})
         return
-    out.print(f"[bold]{task}[/], {mode}, {method}: length/queries [bold]{pair(learned)}[/]", highlight=False)
-    if task_named(task).finite and waits is None:
+    title = escape(task or env or "")
+    out.print(f"[bold]{title}[/], {mode}, {method}: length/queries [bold]{pair(learned)}[/]", highlight=False)
+    if env is not None:
+        out.print(f"  task return {learned.task_return:.2f}", highlight=False)
+    if run is not None and task is not None and task_named(task).finite and waits is None:
         best = jobs.exact(run.row)
         out.print(f"  exact optimum {best.length:g}/{'any' if best.queries is None else f'{best.queries:g}'}")
     out.print(f"  {training_facts(learned)}", highlight=False)
     if not learned.finished:
         out.print(
-            f"  stopped; go on with: letitcook train {task} ... --out {folder} --resume", highlight=False, markup=False
+            f"  stopped; go on with: letitcook train {task or f'--env {env}'} ... --out {folder} --resume",
+            highlight=False,
+            markup=False,
         )
     elif folder is not None:
         out.print(f"  saved in {folder}; see: letitcook evaluate {folder}", highlight=False, markup=False)
     else:
         out.print("  the policy was not saved; give a folder for it with --out", highlight=False)
+
+
+def _waiting(
+    env: str,
+    wait: str | None,
+    passive: str | None,
+    durations: tuple[Any, ...] | None,
+    env_arg: list[str] | None,
+    mode: str,
+    base_dir: Path | None,
+) -> WaitingEnv:
+    """Return the waiting environment of a Gymnasium id."""
+    if mode != "scratch" or base_dir is not None:
+        raise SettingError("around a policy of your own, use: letitcook wrap --env ID --policy POLICY ...")
+    check_wait_given(wait, passive)
+    if durations is None:
+        raise SettingError("give the waits in steps with --durations, such as 2,4,8")
+    arguments = env_arguments(env_arg or ())
+    return WrappedEnvSpec(
+        env, None, None, check_durations(durations), wait, passive, arguments, cost="decisions"
+    ).make()
 
 
 def _facts(learned: Learned) -> dict[str, object]:

@@ -12,17 +12,20 @@ from rich.markup import escape
 from letitcook.cli.evaluate import MarginOption, QueryOption, TrustOption, per_query
 from letitcook.cli.options import (
     CheckpointOption,
+    EnvArgOption,
     JsonOption,
+    PassiveOption,
     ResumeOption,
     SeedOption,
     ToleranceOption,
+    WaitOption,
+    check_wait_given,
     out,
     print_json,
     read_durations,
     training_facts,
 )
 from letitcook.core.decisions import check_durations, read_timesteps
-from letitcook.errors import SettingError
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import check_episodes
 from letitcook.evaluation.savings import compare_with_base, duration
@@ -41,19 +44,9 @@ def wrap(
     policy: Annotated[str, typer.Option(help="sb3:ALGO:FILE.zip or module:function", metavar="POLICY")],
     durations: Annotated[str, typer.Option(help="Waits in steps, such as 2,4,8")],
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the run; it must not exist yet", metavar="DIR")],
-    wait: Annotated[
-        str | None,
-        typer.Option(
-            help="The action that waits: 1, 0.0,0.0 (one number for all: 0), or hold: the last one again",
-            metavar="ACTION",
-        ),
-    ] = None,
-    passive: Annotated[
-        str | None, typer.Option(help="Adds a wait action: module:function, or a method of the environment")
-    ] = None,
-    env_arg: Annotated[
-        list[str] | None, typer.Option(help="An argument of the environment; may be repeated", metavar="KEY=VALUE")
-    ] = None,
+    wait: WaitOption = None,
+    passive: PassiveOption = None,
+    env_arg: EnvArgOption = None,
     steps: Annotated[int | None, typer.Option(help="Primitive steps of training, or 0")] = None,
     seed: SeedOption = 0,
     preset: Annotated[str, typer.Option(help="Settings to learn with, see letitcook.learn")] = "best",
@@ -87,8 +80,7 @@ def wrap(
     check_episodes(1 if episodes is None else episodes, seed)
     Margin.read(margin)
     budget = _budget(budget_queries, budget_episodes, budget_minutes)
-    if (wait is None) == (passive is None):
-        raise SettingError("give the action that waits with --wait, or one to add with --passive, and not both")
+    check_wait_given(wait, passive)
     waits, arguments = check_durations(read_durations(durations) or ()), env_arguments(env_arg or ())
     Tolerance.read(tolerance)
     read_timesteps(steps or None, None)

@@ -45,6 +45,7 @@ from letitcook.deep.state import (
 )
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
 from letitcook.storage.array_checks import MOST_STEPS, Expected, Kind, checked
+from letitcook.storage.spaces import can_be_flat, numbers_in
 from letitcook.tasks.simulated import NUMBER_OF, OBSERVATION_SIZE
 from letitcook.tasks.task import Task
 from letitcook.wrappers.vector import WaitingVectorEnv
@@ -341,8 +342,10 @@ def _checked_space(
 
 
 def _flattenable(space: spaces.Space[Any]) -> spaces.Space[Any]:
-    if not space.is_np_flattenable:
+    """Return what networks can read of a space: without text, see `numbers_in`."""
+    readable = numbers_in(space)
+    if not can_be_flat(readable):
         raise SpaceError(
             f"observations of {space} cannot be flattened to a vector; wrap the environment so that they can"
         )
-    return space
+    return readable

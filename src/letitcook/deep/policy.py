@@ -28,8 +28,8 @@ MOST_PARAMETERS = 2**31
 def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float32]:
     """Return an observation as one vector of float32: a Box as it is, a Discrete as one-hot, a Dict by its keys.
 
-    An observation that is not one of the space raises: kernels would read past its end. Bounds may be left, and
-    numbers may have another type.
+    An observation that is not one of the space raises: kernels would read past its end. Bounds may be left, numbers may
+    have another type, and keys beside those of the space, such as text, are not read.
 
     >>> flat(spaces.Discrete(3), 1).tolist()
     [0.0, 1.0, 0.0]
@@ -43,7 +43,7 @@ def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float3
     if space is None:
         return np.asarray(observation, dtype=np.float32).reshape(-1)
     if isinstance(space, spaces.Dict):
-        if not isinstance(observation, Mapping) or set(observation) != set(space.spaces):
+        if not isinstance(observation, Mapping) or not set(space.spaces) <= set(observation):
             raise SpaceError(
                 f"an observation of the keys {list(space.spaces)} is needed, and {observation!r} was given"
             )
@@ -240,7 +240,7 @@ class NetworkPolicy:
         """Return the observations as rows, and whether there was but one."""
         inputs = self.observation_size
         if self.space is not None and not isinstance(self.space, spaces.Box):
-            if self.space.contains(observation):
+            if isinstance(observation, Mapping) or self.space.contains(observation):
                 return flat(self.space, observation)[None], True
             return np.stack([flat(self.space, each) for each in observation]), False
         x = np.ascontiguousarray(observation, dtype=np.float32)

@@ -24,7 +24,7 @@ from letitcook.deep.normalisation import Inputs
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deploy.numpy_policy import FORMAT
 from letitcook.errors import OutputError, SettingError, SpaceError
-from letitcook.evaluation.schedules import SchedulePolicy
+from letitcook.evaluation.schedules import PacedPolicy, SchedulePolicy
 from letitcook.finite.policy import TablePolicy
 from letitcook.storage import folders
 from letitcook.storage.spaces import space_data
@@ -33,7 +33,7 @@ from letitcook.wrappers.remembering import RememberingPolicy, Remembers
 
 OPSET, IR_VERSION = 13, 7
 """Versions of ONNX that every runtime since 2021 reads."""
-Exportable = TablePolicy | NetworkPolicy | SchedulePolicy
+Exportable = TablePolicy | NetworkPolicy | SchedulePolicy | PacedPolicy
 LOWEST = np.finfo(np.float32).min
 """The value of a decision that is out of the question."""
 
@@ -101,7 +101,7 @@ def _parts(
         policy = policy.policy
     if isinstance(learned, Learned) and decisions is None:
         decisions = learned.info.decisions
-    if isinstance(policy, SchedulePolicy):
+    if isinstance(policy, SchedulePolicy | PacedPolicy):
         return policy, decisions, None
     if not isinstance(policy, TablePolicy | NetworkPolicy):
         raise SettingError(
@@ -124,10 +124,11 @@ def _about(policy: Exportable, decisions: Decisions | None) -> dict[str, Any]:
         "kind": kind_of(policy),
         "decisions": None if decisions is None else folders.as_plain(asdict(decisions)),
     }
-    if isinstance(policy, NetworkPolicy):
-        about["sizes"] = policy.sizes.tolist()
-        about["slack"] = policy.slack
-        about["space"] = None if policy.space is None else space_data(policy.space)
+    networks = policy.policy if isinstance(policy, PacedPolicy) else policy
+    if isinstance(networks, NetworkPolicy):
+        about["sizes"] = networks.sizes.tolist()
+        about["slack"] = networks.slack
+        about["space"] = None if networks.space is None else space_data(networks.space)
     return about
 
 
@@ -143,6 +144,9 @@ def _packed(policy: Exportable, decisions: Decisions | None, remembers: Remember
         arrays.update(observations=np.array(policy.keys), decisions=policy.table)
         if arrays["observations"].dtype.kind not in "biufU":
             raise SpaceError(f"observations such as {policy.keys[0]} are not plain numbers and cannot be exported")
+    elif isinstance(policy, PacedPolicy):
+        networks = policy.policy
+        arrays.update(cycle=np.array(policy.schedule.cycle), networks=networks.networks, **networks.inputs._asdict())
     else:
         arrays.update(networks=policy.networks, **policy.inputs._asdict())
     packed = io.BytesIO()

@@ -121,6 +121,7 @@ class ExportedPolicy:
         self.hold: bool = bool(decisions.get("hold", False))
         """Whether to wait is to send the last action again."""
         self._chooser: _Table | _Schedule | _Networks
+        self._pace = _Schedule(arrays) if about["kind"] == "paced" else None
         if about["kind"] == "table":
             self._chooser = _Table(arrays)
         elif about["kind"] == "schedule":
@@ -152,6 +153,11 @@ class ExportedPolicy:
         """
         if isinstance(self._chooser, _Schedule):
             return self._chooser.choose(state)
+        if self._pace is not None:
+            decision, after = self._pace.choose(state)
+            if state == 0:  # the period is over: the networks say whether to wait on
+                decision = int(self._chooser.choose(observation)[0][0])
+            return decision, after if decision == 0 or state != 0 else 0
         if self._memory is None:
             decisions, single = self._chooser.choose(observation)
             return (int(decisions[0]) if single else decisions), None

@@ -32,9 +32,11 @@ from letitcook.errors import FileFormatError, SettingError
 from letitcook.evaluation.rollout import episode_seed
 from letitcook.storage import folders
 from letitcook.storage.array_checks import Expected, checked
+from letitcook.storage.spaces import numbers_in
 from letitcook.wrappers.base_policy import BASE, BasePolicyEnv, base_env_of
+from letitcook.wrappers.env_returns import check_length
 from letitcook.wrappers.hold import LastAction
-from letitcook.wrappers.waiting import WaitingEnv
+from letitcook.wrappers.waiting import WaitingEnv, horizon_of
 
 TOLERANCES = (0.05, 0.2, 0.6)
 """How far an answer may be from the reference, in standard deviations of the base's answers; whole numbers: equal."""
@@ -148,11 +150,11 @@ def record(env: WaitingEnv, episodes: int, seed: int = 0, policy: Policy | None 
 
 def _episode(env: WaitingEnv, wrapped: BasePolicyEnv, seed: int, policy: Policy | None) -> list[tuple[Any, ...]]:
     """Return observation, answer, action before and reward of each step of one episode."""
-    vectors, space = LastAction(wrapped.env.action_space), wrapped.env.observation_space
+    vectors, space = LastAction(wrapped.env.action_space), numbers_in(wrapped.env.observation_space)
     none = np.full(vectors.space.shape, np.nan, dtype=np.float32)
     shown, _ = wrapped.reset(seed=seed)
     rows: list[tuple[Any, ...]] = []
-    left, waits, state, over = 0, False, None, False
+    left, waits, state, over, limit = 0, False, None, False, horizon_of(env)
     while not over:
         seen, before = flat(space, wrapped.observation), wrapped.last_action
         answer = wrapped.base_action()
@@ -163,6 +165,7 @@ def _episode(env: WaitingEnv, wrapped: BasePolicyEnv, seed: int, policy: Policy 
         shown, reward, terminated, truncated, _ = wrapped.act(wrapped.waiting_action() if waiting else answer)
         rows.append((seen, vectors.vector(answer), none if before is None else vectors.vector(before), float(reward)))
         left, over = max(left - 1, 0), bool(terminated or truncated)
+        check_length(len(rows), limit)
     return rows
 
 
@@ -261,7 +264,7 @@ def persistence_policies(env: WaitingEnv, recording: Recording, seed: int = 0) -
         for confidence in CONFIDENCES:
             near = "" if exact else f" within {tolerance:g} sd"
             name = f"persistence{near} at {confidence:.0%}"
-            found.append((name, _policy(network, inputs, env.decisions, confidence, env.observation_space)))
+            found.append((name, _policy(network, inputs, env.decisions, confidence, numbers_in(env.observation_space))))
     return found
 
 

@@ -101,6 +101,14 @@ class Evaluation:
                 if actions[u] == self.decisions.wait:
                     yield durations[u], elapsed
 
+    def rows(self) -> NDArray[np.float64]:
+        """Return task return, length, queries, base queries and the steps in each decision, a row for each episode."""
+        spent = np.zeros((len(self.episodes), self.decisions.n))
+        for row, episode in zip(spent, self.episodes, strict=True):
+            np.add.at(row, episode.decisions, episode.elapsed)
+        numbers = [self.of(name) for name in ("task_return", "length", "queries", "base_queries")]
+        return np.column_stack([*numbers, spent])
+
     def summary(self) -> dict[str, float | int]:
         """Return the numbers that are reported, standard deviations over episodes included; times in seconds."""
         result: dict[str, float | int] = {"episodes": len(self.episodes)}

@@ -10,6 +10,7 @@ stake in an episode is taken from a few in which nothing is done but to wait.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from letitcook.adapters import CallablePolicy
+from letitcook.adapters import CallablePolicy, as_policy
 from letitcook.core.decisions import Policy
 from letitcook.errors import SettingError
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Certificate, Margin, judge
@@ -193,7 +194,7 @@ class Savings:
 
 def compare_with_base(
     waiting_env: gym.Env[Any, Any] | WaitingVectorEnv,
-    policy: Policy,
+    policy: Policy | Callable[[Any], Any],
     episodes: int = 100,
     seed: int = 0,
     margin: float | str = DEFAULT_MARGIN,
@@ -203,7 +204,8 @@ def compare_with_base(
 
     The wrapper is certified if the 95% bound of its loss lies within the `margin`: an amount of task return, or a share
     of the base's mean return. `at_stake` is how much worse an episode can be that goes wrong; if it is not given, that
-    of doing nothing but wait. The episodes must be fresh: with no part in training or choosing the policy.
+    of doing nothing but wait. The episodes must be fresh: with no part in training or choosing the policy. A
+    function from observation to decision will do as a policy.
 
     >>> from letitcook import make, plan
     >>> env = make("coffee", mode="wrap")
@@ -217,6 +219,7 @@ def compare_with_base(
     """
     accepted = Margin.read(margin)
     _check_base(waiting_env)
+    policy = policy if isinstance(policy, Policy) else as_policy(policy)
     check_episodes(episodes, seed)
     _warm_up(waiting_env, policy, seed)
     wrapper = evaluate(waiting_env, policy, episodes, seed)

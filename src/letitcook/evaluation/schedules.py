@@ -1,4 +1,4 @@
-"""The simplest wrappers: query the base policy every k-th step, and wait in between."""
+"""The simplest wrappers: query the base policy every k-th step, and wait in between, or on while networks say so."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Decisions, check_durations
+from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
 from letitcook.storage.array_checks import Expected, checked
 
@@ -72,6 +73,49 @@ class SchedulePolicy:
         period = checked(arrays, "period", Expected((1,), "whole", 1, LONGEST))
         durations = checked(arrays, "durations", Expected((None,), "whole", 2))
         return cls(int(period[0]), check_durations(durations.tolist()) if durations.size else ())
+
+
+class PacedPolicy:
+    """A schedule that waits on: after each query `period - 1` steps in any case, then for as long as networks say.
+
+    Those networks may be cautious, as they are asked only where the schedule would query the base again.
+
+    >>> decisions = Decisions(("base", "wait"), wait=1, durations=(2, 4))
+    >>> like = NetworkPolicy(np.array([[0.0, 0.0, 1.0, 0.0] * 2], dtype=np.float32), (1, 4), 0.0)  # waits 2
+    >>> policy = PacedPolicy(like, 3, decisions.durations)
+    >>> first, state = policy.predict([0.5])
+    >>> second, state = policy.predict([0.5], state)
+    >>> [decisions.label(u) for u in (first, second, policy.predict([0.5], state)[0])]
+    ['base', 'wait 2', 'wait 2']
+    """
+
+    def __init__(self, policy: NetworkPolicy, period: int, durations: tuple[int, ...]) -> None:
+        self.policy = policy
+        self.schedule = SchedulePolicy(period, durations)
+
+    @property
+    def durations(self) -> tuple[int, ...]:
+        """The waits that it has."""
+        return self.schedule.durations
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[int, int]:
+        """Return the next decision, and the place in the period of the one after it."""
+        decision, after = self.schedule.predict(observation, state)
+        if state == 0:  # the period is over; at the beginning of an episode there is no answer yet
+            decision = int(self.policy.predict(observation)[0])
+        return decision, after if decision == 0 or state != 0 else 0
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return the policy as arrays, to be saved."""
+        return {**self.policy.arrays(), **self.schedule.arrays()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PacedPolicy:
+        """Return the policy that `arrays()` described."""
+        schedule = SchedulePolicy.from_arrays(arrays)
+        return cls(NetworkPolicy.from_arrays(arrays), schedule.period, schedule.durations)
 
 
 def schedules(decisions: Decisions, horizon: int | None = None) -> list[SchedulePolicy]:

@@ -20,6 +20,51 @@ DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64
 """Types of a box's numbers."""
 
 
+def numbers_in(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """Return a space without the text in its dictionaries, such as MiniGrid's `mission`: what a network can read.
+
+    >>> numbers_in(spaces.Dict({"direction": spaces.Discrete(4), "mission": spaces.Text(20)}))
+    Dict('direction': Discrete(4))
+    """
+    if not isinstance(space, spaces.Dict):
+        return space
+    kept = {key: numbers_in(inner) for key, inner in space.spaces.items() if not is_text(inner)}
+    return spaces.Dict(kept) if kept else space
+
+
+def text_in(space: spaces.Space[Any]) -> list[str]:
+    """Return the names of the text in a space's dictionaries.
+
+    >>> text_in(spaces.Dict({"direction": spaces.Discrete(4), "mission": spaces.Text(20)}))
+    ['mission']
+    """
+    if not isinstance(space, spaces.Dict):
+        return []
+    inside = (name for inner in space.spaces.values() for name in text_in(inner))
+    return [*(key for key, inner in space.spaces.items() if is_text(inner)), *inside]
+
+
+def is_text(space: spaces.Space[Any]) -> bool:
+    """Return whether a space holds text: Gymnasium's `Text`, or one of its own kind such as MiniGrid's missions.
+
+    >>> is_text(spaces.Text(20)), is_text(spaces.Discrete(4))
+    (True, False)
+    """
+    return isinstance(space, spaces.Text) or (space.dtype is not None and np.dtype(space.dtype).kind == "U")
+
+
+def can_be_flat(space: spaces.Space[Any]) -> bool:
+    """Return whether observations of a space can be made one vector; a space that does not know cannot.
+
+    >>> can_be_flat(spaces.Box(0.0, 1.0, (2,))), can_be_flat(spaces.Sequence(spaces.Discrete(2)))
+    (True, False)
+    """
+    try:
+        return bool(space.is_np_flattenable)
+    except NotImplementedError:
+        return False
+
+
 def space_data(space: spaces.Space[Any]) -> dict[str, Any]:
     """Return a space as data that JSON can hold; bounds that are infinite become None.
 

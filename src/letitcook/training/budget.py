@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,22 +66,24 @@ class Budget:
 class Spending:
     """What was spent since it began, beside a budget."""
 
-    env: BasePolicyEnv
+    envs: Sequence[BasePolicyEnv]
+    """Where the base policy is queried: the environment of the training, and that of the evaluation."""
     budget: Budget
     begun: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self._queries, self._episodes = self.env.base_queries, self.env.episodes
+        self._queries, self._episodes = 0, 0
+        self._queries, self._episodes = self.queries, self.episodes
 
     @property
     def queries(self) -> int:
         """Queries of the base policy."""
-        return self.env.base_queries - self._queries
+        return sum(env.base_queries for env in self.envs) - self._queries
 
     @property
     def episodes(self) -> int:
         """Episodes that were begun."""
-        return self.env.episodes - self._episodes
+        return sum(env.episodes for env in self.envs) - self._episodes
 
     @property
     def seconds(self) -> float:
@@ -90,8 +92,8 @@ class Spending:
 
     def resume(self, spent: Mapping[str, Any]) -> None:
         """Count on from what had been spent when the state of a run was kept, as `summary` told it."""
-        self._queries = self.env.base_queries - spent["base_queries"]
-        self._episodes = self.env.episodes - spent["episodes"]
+        self._queries += self.queries - spent["base_queries"]
+        self._episodes += self.episodes - spent["episodes"]
         self.begun = time.monotonic() - spent["seconds"]
 
     def exhausted(self, share: float = 1.0) -> bool:

@@ -1,7 +1,8 @@
 """Curves of a run under way, in TensorBoard and in Weights & Biases, by the same callback.
 
-A callback is called after each evaluation with the evaluation and the run. The names are Stable-Baselines3's, so that
-curves of both stand in one plot; what waiting adds has names in their manner::
+A callback is called after each evaluation with the evaluation and the run; if it returns False, the training ends
+there, and the result is chosen among what was learned. The names are Stable-Baselines3's, so that curves of both stand
+in one plot; what waiting adds has names in their manner::
 
     rollout/ep_len_mean, ep_rew_mean, ep_queries_mean    means over the training episodes that ended since the last call
     rollout/wait_fraction                                share of their primitive steps that was spent waiting
@@ -91,8 +92,8 @@ class Tracked(Protocol):
 class Callback(Protocol):
     """What is called after each evaluation of a run."""
 
-    def __call__(self, point: Point, training: Tracked, /) -> None:
-        """Take note of an evaluation."""
+    def __call__(self, point: Point, training: Tracked, /) -> bool | None:
+        """Take note of an evaluation; False ends the training there, as in Stable-Baselines3."""
         ...
 
 
@@ -162,11 +163,23 @@ def track(
         if wandb_project is not None:
             callbacks.append(stack.enter_context(wandb(wandb_project, name)))
 
-        def call(point: Point, training: Tracked) -> None:
-            for callback in callbacks:
-                callback(point, training)
+        yield together(*callbacks)
 
-        yield call if callbacks else None
+
+def together(*callbacks: Callback | None) -> Callback | None:
+    """Return one callback that calls all of them, and returns False if one of them does; None if there are none.
+
+    >>> both = together(lambda point, training: None, None, lambda point, training: False)
+    >>> both(None, None), together(None)
+    (False, None)
+    """
+    given = [callback for callback in callbacks if callback is not None]
+
+    def call(point: Point, training: Tracked) -> bool:
+        answers = [callback(point, training) for callback in given]  # all are called
+        return all(answer is not False for answer in answers)
+
+    return call if given else None
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The wrapper that is certified to lose no more than a margin, with the fewest queries of its base policy.
 
 No family of wrappers wins everywhere, so all of them are candidates: schedules (query every k-th step), persistence
-(from the base's own episodes) and what was learned. Three sets of episodes with nothing in common:
+(from the base's own episodes), schedules that wait on while persistence says so, and what was learned. Three sets of
+episodes with nothing in common:
 
     1. recorded   the base is queried at every step, then while a first persistence policy waits
     2. choosing   all candidates play the same episodes as the base, ever more of them with ever fewer candidates left
@@ -15,7 +16,7 @@ episode once, whoever is tested. If none is certified, the result is the base it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +29,10 @@ from letitcook.evaluation.certificate import LEVEL, Certificate, Margin, certify
 from letitcook.evaluation.persistence import Recording, persistence_policies, record
 from letitcook.evaluation.rollout import episode_seed, rollout
 from letitcook.evaluation.savings import BaseAlone, stake_of
-from letitcook.evaluation.schedules import SchedulePolicy, schedules
+from letitcook.evaluation.schedules import PacedPolicy, SchedulePolicy, schedules
+from letitcook.storage.spaces import can_be_flat, numbers_in
 from letitcook.training.budget import Spending
+from letitcook.training.progress import Phase, unseen
 from letitcook.wrappers.waiting import WaitingEnv, horizon_of
 
 ROUNDS = (10, 40, 160)
@@ -46,12 +49,12 @@ RECORDED = 20
 """Episodes of the base alone that persistence is learned from."""
 SECOND_RECORDINGS = 2
 """Recordings of what persistence leads to."""
+PACES = (2, 3)
+"""Periods of schedules that wait on for as long as persistence says."""
 SHARE_RECORDED, SHARE_CHOSEN = 0.15, 0.5
 """Shares of a budget after which recording and choosing end."""
 SETS = ("recording", "choosing", "certifying")
 """Sets of episodes with nothing in common."""
-
-Say = Callable[[str], object]
 
 
 @dataclass(eq=False)
@@ -131,7 +134,7 @@ def choose_certified(
     spending: Spending,
     seed: int = 0,
     at_stake: float | None = None,
-    say: Say = lambda _: None,
+    phase: Phase = unseen,
 ) -> CertifiedChoice:
     """Return the certified wrapper with the fewest queries, among schedules, persistence and those `learned`."""
     games = Games(env, seed)
@@ -140,17 +143,19 @@ def choose_certified(
         *(WrapperCandidate(s.name, "schedule", s) for s in schedules(env.decisions, horizon_of(env))),
         *(WrapperCandidate(name, "learned", policy) for name, policy in learned),
     ]
-    say("recording the base policy's own episodes")
-    candidates += [WrapperCandidate(name, "persistence", p) for name, p in persistent(games, spending)]
-    left = choose(games, base, candidates, margin, spending, say)
+    for name, policy in persistent(games, spending, phase):
+        candidates.append(WrapperCandidate(name, "persistence", policy))
+        for period in PACES:
+            paced = PacedPolicy(policy, period, env.decisions.durations)
+            candidates.append(WrapperCandidate(f"every {period} steps, and {name}", "persistence", paced))
+    left = choose(games, base, candidates, margin, spending, phase)
     returns = base.returns()
     accepted = margin.of(float(returns.mean()), float(returns.std(ddof=1)) if len(returns) > 1 else 0.0)
     stake = stake_of(env, returns, games.seeds["choosing"]) if at_stake is None else abs(at_stake)
     played: list[Episode] = []
     for candidate, level in zip(attempts(left, base, accepted), LEVELS, strict=False):
-        say(f"certifying: {candidate.name}")
         fresh: list[Episode] = []
-        candidate.certificate = _certify(games, candidate, fresh, played, accepted, stake, level, spending)
+        candidate.certificate = _certify(games, candidate, fresh, played, accepted, stake, level, spending, phase)
         if candidate.certificate is not None and candidate.certificate.certified:
             alone = played[: len(fresh)]
             return CertifiedChoice(candidate, candidate.certificate, fresh, alone, base, candidates, accepted, stake)
@@ -158,15 +163,17 @@ def choose_certified(
     return CertifiedChoice(base, None, known, known, base, candidates, accepted, stake)
 
 
-def persistent(games: Games, spending: Spending) -> list[tuple[str, NetworkPolicy]]:
+def persistent(games: Games, spending: Spending, phase: Phase = unseen) -> list[tuple[str, NetworkPolicy]]:
     """Return persistence policies: of the base's own episodes, then of those that holding leads to."""
     env, seed = games.env, games.seeds["recording"]
-    if not env.observation_space.is_np_flattenable or spending.exhausted(SHARE_RECORDED):
+    if not can_be_flat(numbers_in(env.observation_space)) or spending.exhausted(SHARE_RECORDED):
         return []
+    phase("recording the base policy", 0, RECORDED)
     recording = _recorded(env, RECORDED, seed, None, spending)
     found = persistence_policies(env, recording, seed)
     step = len(found) // max(1, len({name.partition(" at ")[0] for name, _ in found}))
     for again in range(SECOND_RECORDINGS):
+        phase("recording the base policy", recording.count)
         if spending.exhausted(SHARE_RECORDED):
             break
         for i in range(step // 2, len(found), step):
@@ -192,13 +199,14 @@ def choose(
     candidates: Sequence[WrapperCandidate],
     margin: Margin,
     spending: Spending,
-    say: Say,
+    phase: Phase = unseen,
 ) -> list[WrapperCandidate]:
     """Play ever more episodes with ever fewer candidates; returns those that are left."""
     left = list(candidates)
     for turn, until in enumerate(ROUNDS):
-        say(f"choosing among {len(left)} wrappers, {until} episodes each")
-        for candidate in (base, *left):
+        players = (base, *left)
+        for i, candidate in enumerate(players):
+            phase(f"choosing among {len(left)} wrappers", i * until, len(players) * until)
             while len(candidate.played) < until and not (candidate.played and spending.exhausted(SHARE_CHOSEN)):
                 candidate.played += games.play(candidate.policy, "choosing", len(candidate.played), 1)
         returns = base.returns()
@@ -260,6 +268,7 @@ def _certify(
     at_stake: float,
     level: float,
     spending: Spending,
+    phase: Phase,
 ) -> Certificate | None:
     """Test one candidate; None if the budget was spent before its first look."""
 
@@ -268,6 +277,7 @@ def _certify(
 
     def pairs(first: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         for i in range(first, first + n):
+            phase(f"certifying {candidate.name}, at most", i, most)
             if spending.exhausted():
                 raise Spent
             if i == len(base_played):
@@ -276,8 +286,9 @@ def _certify(
         alone = np.array([episode.task_return for episode in base_played[first : first + n]])
         return np.array([episode.task_return for episode in fresh[first:]]), alone
 
+    enough = 2 * fewest_episodes(margin, at_stake) if margin > 0.0 else LEAST_PAIRS
+    most = min(max(enough, LEAST_PAIRS), MOST_PAIRS)
     try:
-        enough = 2 * fewest_episodes(margin, at_stake) if margin > 0.0 else LEAST_PAIRS
-        return certify(pairs, margin, at_stake, min(max(enough, LEAST_PAIRS), MOST_PAIRS), level)
+        return certify(pairs, margin, at_stake, most, level)
     except Spent:
         return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +14,9 @@ from letitcook.evaluation.certificate import Margin
 from letitcook.evaluation.rollout import Evaluation, check_seed
 from letitcook.evaluation.savings import Savings
 from letitcook.training.budget import Budget, Spending
-from letitcook.training.certified import CertifiedChoice, Say, choose_certified
+from letitcook.training.certified import CertifiedChoice, choose_certified
 from letitcook.training.loop import Training
+from letitcook.training.progress import phases
 from letitcook.training.run import Learned, Point, RunInfo
 from letitcook.training.spec import RunSpec
 from letitcook.wrappers.waiting import WaitingEnv
@@ -42,8 +41,8 @@ def certified_result(
     offered = [(f"learned, step {c.step:,}", c.policy) for c in training.offered(OFFERED)]
     if not offered:
         offered = [("learned", learned.policy)]
-    with _phases(progress) as say:
-        choice = choose_certified(env, offered, margin, spending, training.info.seed, say=say)
+    with phases(progress) as phase:
+        choice = choose_certified(env, offered, margin, spending, training.info.seed, phase=phase)
     return _with_choice(learned, choice, env, spending)
 
 
@@ -54,29 +53,16 @@ def untrained(env: WaitingEnv, spec: RunSpec, margin: Margin, spending: Spending
     settings = replace(spec, preset=preset).settings_for("network", context)
     info = RunInfo("network", spec.method, spec.lam, check_seed(spec.seed), preset, settings, env.decisions)
     info = replace(info, env_spec=env.env_spec)
-    with _phases(progress) as say:
-        choice = choose_certified(env, [], margin, spending, spec.seed, say=say)
+    with phases(progress) as phase:
+        choice = choose_certified(env, [], margin, spending, spec.seed, phase=phase)
     point = _point(choice.fresh)
     bare = Learned(choice.chosen.policy, point, point, [point], 0, 0, spending.seconds, info)
     return _with_choice(bare, choice, env, spending)
 
 
-@contextmanager
-def _phases(enabled: bool) -> Iterator[Say]:
-    """Show which phase is under way."""
-    if not enabled:
-        yield lambda _: None
-        return
-    with Console(stderr=True).status("...") as status:
-        yield lambda text: status.update(f"{text} ...")
-
-
 def _with_choice(learned: Learned, choice: CertifiedChoice, env: WaitingEnv, spending: Spending) -> Learned:
     fresh = _point(choice.fresh)._replace(step=learned.best.step, decision=learned.best.decision)
-    spent = np.zeros(env.decisions.n)
-    for episode in choice.fresh:
-        np.add.at(spent, episode.decisions, episode.elapsed)
-    table = choice.table()
+    played = Evaluation(choice.fresh, env.decisions)
     certificate = {
         "certified": choice.certificate is not None,
         "margin": choice.margin,
@@ -88,14 +74,12 @@ def _with_choice(learned: Learned, choice: CertifiedChoice, env: WaitingEnv, spe
         learned,
         policy=choice.chosen.policy,
         fresh=fresh,
-        time=tuple((spent / len(choice.fresh)).tolist()),
+        time=tuple(played.rows()[:, 4:].mean(axis=0).tolist()),
         evaluation_episodes=spending.episodes,
         seconds=spending.seconds,
-        choice={"name": choice.chosen.name, "base_itself": choice.chosen is choice.base, "candidates": table},
+        choice={"name": choice.chosen.name, "base_itself": choice.chosen is choice.base, "candidates": choice.table()},
         certificate=certificate,
-        savings=Savings(
-            Evaluation(choice.fresh, env.decisions), Evaluation(choice.fresh_base, env.decisions), choice.certificate
-        ),
+        savings=Savings(played, Evaluation(choice.fresh_base, env.decisions), choice.certificate),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a wrapper came from: the environment and the base policy, by name, so that a saved run can be played again.
+"""Where a run came from: the environment and the base policy by name, so that a saved run can be played again.
 
 The code itself is not kept, only its names and a fingerprint of the policy's file. Playing such a run loads what the
 names say, files as they are found from the current folder; a policy that has changed since is refused before it is
@@ -36,13 +36,13 @@ from letitcook.wrappers.wrap import wrap
 
 @dataclass(frozen=True)
 class WrappedEnvSpec:
-    """A wrapped environment by names: all that it takes to make it again."""
+    """A waiting environment by names, from scratch or around a base policy: all that it takes to make it again."""
 
     env: str
     """Gymnasium's id, with its module where it has one: `module:Env-v0`."""
-    policy: str
-    """The base policy: `sb3:ALGO:FILE.zip` or `module:function`."""
-    policy_sha256: str
+    policy: str | None
+    """The base policy: `sb3:ALGO:FILE.zip` or `module:function`; None if there is none."""
+    policy_sha256: str | None
     """Fingerprint of the policy's file, or of its module's."""
     durations: tuple[int, ...]
     wait: str | None = None
@@ -78,20 +78,22 @@ class WrappedEnvSpec:
                 plain[name] = converted(value, types[name])
             except TypeError:
                 raise FileFormatError(f"the run's environment has {name} = {value!r}; wrap it anew") from None
+        if plain["policy"] is not None and plain["policy_sha256"] is None:
+            raise FileFormatError("the run's environment has policy_sha256 = None; wrap it anew")
         return cls(
             **{**plain, "durations": check_durations(plain["durations"])}, env_args=data["env_args"], cost=data["cost"]
         )
 
     def check_policy(self) -> None:
         """Raise if the policy's file is not the one that was wrapped."""
-        if fingerprint(self.policy) != self.policy_sha256:
+        if self.policy is not None and fingerprint(self.policy) != self.policy_sha256:
             raise FileFormatError(
                 f"the policy {self.policy} is not the one that was wrapped: its file has changed "
                 "(SHA-256 differs); put the old one back, or wrap the new one"
             )
 
     def make(self, trust_pickle: bool = False) -> WaitingEnv:
-        """Return the wrapped environment, or raise why it cannot be made; the base has been queried once."""
+        """Return the waiting environment, or raise why it cannot be made; a base has been queried once."""
         look_here()
         env = made_env(self.env, self.env_args)
         wait: Any
@@ -100,10 +102,13 @@ class WrappedEnvSpec:
             wait = added.wait
         else:
             wait = HOLD if is_hold(self.wait) else read_action(self.wait or "", env.action_space)
-        wrapped = wrap(env, named_policy(self.policy, trust_pickle), wait, self.durations, cost=self.cost)
-        wrapped.env_spec = self
-        try_base(wrapped, self)
-        return wrapped
+        if self.policy is None:
+            waiting = WaitingEnv(env, wait, self.durations, cost=self.cost)
+        else:
+            waiting = wrap(env, named_policy(self.policy, trust_pickle), wait, self.durations, cost=self.cost)
+            try_base(waiting, self)
+        waiting.env_spec = self
+        return waiting
 
 
 def fingerprint(policy: str) -> str:

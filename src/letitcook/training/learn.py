@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +24,11 @@ from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import NEUTRAL, Tables, can_be_enumerated, enumerate_env
 from letitcook.tasks import Task, task_of
 from letitcook.training.budget import Budget, Spending
-from letitcook.training.callbacks import Callback
+from letitcook.training.callbacks import Callback, together, track
 from letitcook.training.certified_run import announce, certified_result, untrained
+from letitcook.training.env_checks import check_evaluation_env, outermost, warn_of_observations
 from letitcook.training.env_spec import WrappedEnvSpec
+from letitcook.training.interruption import interruptible
 from letitcook.training.keeping import CHECKPOINT_SECONDS, RunFolder, kept_in
 from letitcook.training.loop import (
     FRESH_EPISODES,
@@ -40,7 +40,7 @@ from letitcook.training.loop import (
     EvaluationPlan,
     Training,
 )
-from letitcook.training.progress import training_line, working
+from letitcook.training.progress import phases, training_line, working
 from letitcook.training.run import Learned, RunInfo
 from letitcook.training.selection import Tolerance
 from letitcook.training.spec import RunSpec, Settings, decisions_of, default_length
@@ -50,14 +50,8 @@ from letitcook.wrappers.remembering import Remembers
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import WaitingEnv, horizon_of, waiting_env_of
 
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Signals that stop a run and keep what it has."""
 PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(equal="first")}
 """How the paper evaluates; which of equally good checkpoints gives its rows, see docs/fidelity.md."""
-
-
-UNCHANGING = (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker, gym.wrappers.RecordEpisodeStatistics)
-"""Wrappers outside of `WaitingEnv` that change nothing of what is learned."""
 WRAPPER_EVALUATIONS = 5
 """Evaluations in training around a base policy."""
 
@@ -77,7 +71,10 @@ def learn(
     out: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
+    verbose: int | None = None,
     callback: Callback | None = None,
+    tensorboard_log: str | Path | None = None,
+    eval_env: gym.Env[Any, Any] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     margin: float | str = DEFAULT_MARGIN,
     budget: Budget | None = None,
@@ -101,9 +98,12 @@ def learn(
       themselves for discrete observations), a number of past decisions, or a `Memory`. The policy that results takes
       what the environment shows, and keeps its memory as its state.
     - The run is saved in the folder `out`, with a checkpoint about every `checkpoint_seconds`. Ctrl-C and SIGTERM stop
-      it soon after its first evaluation and return what was learned so far, with `finished` False. `resume` goes on
-      with a run in `out` that was stopped, killed or ended by an error, see docs/reliability.md.
-    - `callback` is called after each evaluation, see `training.callbacks`.
+      it soon after its first evaluation and return what was learned so far, with `finished` False; so they do while the
+      result is being chosen. `resume` goes on with a run in `out` that was stopped, killed or ended by an error, see
+      docs/reliability.md.
+    - `callback` is called after each evaluation and ends the training if it returns False, see `training.callbacks`.
+      `tensorboard_log` is a folder for TensorBoard's curves. `eval_env`, an environment like the one for training, is
+      where policies are evaluated, chosen and certified. `verbose=0` is `progress=False`, as in Stable-Baselines3.
     - Around a base policy (`wrap`), the result is the wrapper with the fewest queries of the base that is certified to
       lose no more than the `margin` of mean task return (an amount, or a share of the base's), among what was learned,
       simple schedules and persistence; the base itself, if none is (see `training.certified`). `budget` limits what all
@@ -117,6 +117,7 @@ def learn(
     """
     if resume and out is None:
         raise SettingError("resuming needs the folder of the stopped run; give it with --out (out=... in Python)")
+    progress = progress if verbose is None else verbose > 0
     certifies = certify and memory is None and preset != "paper"
     loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certifies else None
     untaught = wrapper is not None and steps == 0
@@ -127,7 +128,9 @@ def learn(
             "a budget is for a wrapper that is to be certified: a lexicographic one around a base policy, from "
             "letitcook.wrap(env, base, ...) with cost='base', of a single environment"
         )
-    spending = None if wrapper is None else Spending(_base_env(wrapper), budget or Budget())
+    judge = None if eval_env is None else check_evaluation_env(eval_env, _inside(waiting_env))
+    used = [] if wrapper is None else [_base_env(env) for env in (wrapper, judge) if env is not None]
+    spending = None if wrapper is None else Spending(used, budget or Budget())
     if spending is not None and (budget is not None or untaught):
         wanted = Timesteps(0) if untaught else length or default_length("network", spec.preset)
         spec = replace(spec, length=replace(wanted, count=spending.budget.training_steps(wanted.count)))
@@ -135,21 +138,41 @@ def learn(
     with ExitStack() as stack:
         kept = None if out is None else stack.enter_context(kept_in(Path(out), resume, checkpoint_seconds))
         if wrapper is not None and spending is not None and spec.length is not None and spec.length.count == 0:
-            learned, ended = untrained(wrapper, spec, loss, spending, progress), True
+            learned = untrained(judge or wrapper, spec, loss, spending, progress)
         else:
-            with working("preparing (the first run compiles its kernels)", progress):
+            with working("compiling (only the first run takes long)", progress):
                 training = prepare(waiting_env, spec)
             training.spending = spending
+            training.evaluation_env = judge
             if resume and kept is not None:
                 kept.resume(training)
-            ended = _train(training, callback, progress, kept)
-            if ended and wrapper is not None and spending is not None:
-                learned = certified_result(training, wrapper, loss, spending, progress)
-            else:
-                learned = training.result() if ended else training.stopped()
-        if kept is not None and ended:
+            logs = None if tensorboard_log is None else Path(tensorboard_log)
+            name = f"{spec.method}-seed{spec.seed}"
+            curves = stack.enter_context(track(name, logs, resumed=resume))
+            ended = _train(training, together(callback, curves), progress, kept)
+            try:
+                if ended and wrapper is not None and spending is not None:
+                    learned = certified_result(training, judge or wrapper, loss, spending, progress)
+                else:
+                    learned = _chosen(training, progress) if ended else training.stopped()
+            except KeyboardInterrupt:  # while choosing: what was learned is kept
+                learned = training.stopped()
+                if kept is not None:
+                    kept.keep(learned)
+        if kept is not None and learned.finished:
             kept.finish(learned)
         return learned
+
+
+def _inside(env: gym.Env[Any, Any] | WaitingVectorEnv) -> WaitingEnv | WaitingVectorEnv:
+    return env if isinstance(env, WaitingVectorEnv) else waiting_env_of(env)
+
+
+def _chosen(training: Training, progress: bool) -> Learned:
+    """Choose the result among what was learned, and show how far that is."""
+    with phases(progress) as phase:
+        training.phase = phase
+        return training.result()
 
 
 def _announce(planned: Timesteps | None, budget: Budget, resume: bool, progress: bool) -> None:
@@ -159,19 +182,6 @@ def _announce(planned: Timesteps | None, budget: Budget, resume: bool, progress:
         raise SettingError("nothing is trained here, so there is nothing to resume; leave resume out")
     if progress:
         announce(planned, budget)
-
-
-def _outermost(env: gym.Env[Any, Any]) -> WaitingEnv:
-    """Return the waiting environment, or raise if wrappers around it change what happens: they would be left out."""
-    inside, layer = waiting_env_of(env), env
-    while layer is not inside and isinstance(layer, gym.Wrapper):
-        if not isinstance(layer, UNCHANGING):
-            raise SettingError(
-                f"the wrapper {type(layer).__name__} is outside of WaitingEnv, and learn would leave it out; put it "
-                "around the environment itself, inside of WaitingEnv (for a scalarised reward: learn(..., 'scalar', λ))"
-            )
-        layer = layer.env
-    return inside
 
 
 def _certifiable(env: gym.Env[Any, Any] | WaitingVectorEnv, method: str) -> WaitingEnv | None:
@@ -201,11 +211,12 @@ def _train(training: Training, callback: Callback | None, progress: bool, kept: 
     using = {"table": "tables", "network": "networks"}[training.info.policy]
     try:
         with (
-            _interruptible() as interrupted,
+            interruptible() as interrupted,
             training_line(training.timesteps, progress, training.passed(), using) as show,
         ):
 
             def look(training: Training) -> bool:
+                show(training.passed())
                 if kept is not None:
                     kept.look(training)
                 return not interrupted.is_set()
@@ -224,33 +235,6 @@ def _train(training: Training, callback: Callback | None, progress: bool, kept: 
     return training.ended
 
 
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Let the first ctrl-C or SIGTERM set an event, and a second one interrupt at once.
-
-    Only the main thread can do so. A signal that is ignored, as SIGHUP under `nohup`, stays ignored.
-    """
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    handlers = {number: signal.getsignal(number) for number in STOPPING}
-    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
-
-    def ask(signum: int, frame: Any) -> None:
-        asked.set()
-        for number, handler in before.items():
-            signal.signal(number, signal.default_int_handler if handler is signal.SIG_DFL else handler)
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) -> Training:
     """Make a run ready: with tables if the environment can be enumerated, else with networks."""
     spec = replace(spec, preset=spec.preset or _usual_preset(waiting_env))
@@ -262,7 +246,7 @@ def prepare(waiting_env: gym.Env[Any, Any] | WaitingVectorEnv, spec: RunSpec) ->
         waiting_env = waiting_env.env
     if isinstance(waiting_env, WaitingVectorEnv):
         return prepare_networks(waiting_env, spec)
-    env = _outermost(waiting_env)
+    env = outermost(waiting_env)
     if not can_be_enumerated(env):
         return prepare_networks(env, spec)
     horizon = horizon_of(env)
@@ -306,6 +290,7 @@ def prepare_tables(
 def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Training:
     """Make a run with networks ready: in the compiled loop if it knows the task, else in Python."""
     is_vector = isinstance(env, WaitingVectorEnv)
+    warn_of_observations(env.single_observation_space if isinstance(env, WaitingVectorEnv) else env.observation_space)
     task, wrapped = (None, env.base) if isinstance(env, WaitingVectorEnv) else (task_of(env), _base_of(env))
     base = wrapped if isinstance(wrapped, NetworkPolicy) else None
     timesteps, name = spec.length_for("network"), None if is_vector or task is None else _task_name(env)

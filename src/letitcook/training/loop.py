@@ -22,9 +22,11 @@ from letitcook.core.episode_stats import Totals
 from letitcook.core.objective import Objective
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.errors import SettingError
+from letitcook.evaluation.rollout import evaluate
 from letitcook.finite.policy import TablePolicy
 from letitcook.training.budget import Spending
 from letitcook.training.callbacks import Callback
+from letitcook.training.progress import Phase, unseen
 from letitcook.training.run import Learned, Point, RunInfo, candidate_arrays, candidates_of, paid_for
 from letitcook.training.selection import (
     BASE_ITSELF,
@@ -41,6 +43,7 @@ from letitcook.training.selection import (
     spread,
 )
 from letitcook.wrappers.remembering import RememberingPolicy
+from letitcook.wrappers.waiting import WaitingEnv
 
 EVERY = 10_000
 """Timesteps between two evaluations."""
@@ -161,7 +164,13 @@ class Training:
     """The training episodes that ended since the evaluation before the last, where there is a callback."""
     spending: Spending | None = None
     """What the run costs beside a budget, where a wrapper is to be certified."""
-    _piece: int = EVERY // 10
+    evaluation_env: WaitingEnv | None = None
+    """Where policies are evaluated, if not in the environment of the training."""
+    phase: Phase = unseen
+    """What is told which episodes are played after the training."""
+    enough: bool = False
+    """Whether a callback has ended the training."""
+    _piece: int = EVERY // 100
     """Timesteps after which a run looks around."""
 
     def run(
@@ -181,7 +190,7 @@ class Training:
             self.seconds += time.perf_counter() - begun
             if callback is not None and before is not None:
                 self.rollout = self.learner.totals().since(before)
-                callback(point, self)
+                self.enough = callback(point, self) is False
             yield point
 
     def _advance(self, between: Callable[[Training], bool] | None) -> bool:
@@ -212,8 +221,8 @@ class Training:
 
     @property
     def ended(self) -> bool:
-        """Whether the run is as long as it is to be."""
-        return self.passed() >= self.timesteps.count
+        """Whether the run is as long as it is to be, or a callback has ended it."""
+        return self.enough or self.passed() >= self.timesteps.count
 
     def passed(self, unit: Unit | None = None) -> int:
         """Return how many timesteps have passed, in the unit that the run's length is given in if not said."""
@@ -267,7 +276,10 @@ class Training:
     def _played(
         self, policy: Any, episodes: int, seed: int, common_random_numbers: bool = False
     ) -> NDArray[np.float64]:
-        if policy is None:
+        if self.evaluation_env is not None:
+            played = self.info.with_memory(self.learner.policy() if policy is None else policy)
+            rows = evaluate(self.evaluation_env, played, episodes, seed).rows()
+        elif policy is None:
             rows = self.learner.greedy_episodes(episodes, seed)
         else:
             rows = self.learner.play(policy, episodes, seed, common_random_numbers)
@@ -278,7 +290,10 @@ class Training:
         """Settle on one of the candidates; around a base policy, querying it at every step is one of them."""
         candidates = [*self._with_base(self.candidates), *self._with_shorter_waits()]
 
+        begun, most = self.evaluation_episodes, len(candidates) * sum(self.plan.looks)
+
         def play(policy: Any, look: int, episodes: int) -> NDArray[np.float64]:
+            self.phase("choosing, at most", self.evaluation_episodes - begun, most)
             return self._played(policy, episodes, self._common_seed(1 + look), common_random_numbers=True)
 
         # Around a base policy there is one more look, and nothing is given away: what is lost there, somebody had.
@@ -318,7 +333,9 @@ class Training:
         begun = time.perf_counter()
         if self.candidates:
             self._choose()
+        self.phase("evaluating", 0, self.plan.fresh_episodes)
         played = self._played(self.policy, self.plan.fresh_episodes, self._fresh_seed() + 1)
+        self.phase("evaluating", self.plan.fresh_episodes, self.plan.fresh_episodes)
         fresh = self._point(played)._replace(step=self.best.step, decision=self.best.decision)
         self.seconds += time.perf_counter() - begun
         return replace(self._learned(self.best, fresh, None), time=tuple(played[:, 4:].mean(axis=0).tolist()))

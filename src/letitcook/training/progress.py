@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from letitcook.core.decisions import Timesteps
@@ -58,11 +67,47 @@ def pair(numbers: Numbers) -> str:
 
 
 class Show(Protocol):
-    """What is called after each evaluation."""
+    """What is called during training, and after each evaluation."""
 
-    def __call__(self, passed: int, now: Numbers, best: Numbers) -> None:
-        """Show the newest and the best evaluation."""
+    def __call__(self, passed: int, now: Numbers | None = None, best: Numbers | None = None) -> None:
+        """Show how far the training is; the newest and the best evaluation, where there is a new one."""
         ...
+
+
+class Phase(Protocol):
+    """What is called while episodes are played to choose, to evaluate and to certify."""
+
+    def __call__(self, name: str, done: int = 0, total: int | None = None, /) -> None:
+        """Show how many episodes of a phase were played, of how many at most."""
+        ...
+
+
+def unseen(name: str, done: int = 0, total: int | None = None, /) -> None:
+    """Show nothing: the phases of a run without progress lines."""
+
+
+@contextmanager
+def phases(enabled: bool = True) -> Iterator[Phase]:
+    """Show which phase is under way: its name, a bar, its episodes, the time left.
+
+    >>> with phases(enabled=False) as show:
+    ...     show("choosing", 3, 10)
+    """
+    if not enabled:
+        yield unseen
+        return
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
+    with Progress(*columns, TextColumn("episodes"), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        known: dict[str, TaskID] = {}
+
+        def show(name: str, done: int = 0, total: int | None = None, /) -> None:
+            if name not in known:
+                for before in known.values():
+                    bar.stop_task(before)
+                known[name] = bar.add_task(escape(name), total=total)
+            bar.update(known[name], completed=done, total=total)
+
+        yield show
 
 
 @contextmanager
@@ -85,8 +130,11 @@ def training_line(
     with bar:
         line = bar.add_task("training", total=timesteps.count, completed=begun, now="-", best="-")
 
-        def show(passed: int, now: Numbers, best: Numbers) -> None:
-            bar.update(line, completed=min(passed, timesteps.count), now=pair(now), best=pair(best))
+        def show(passed: int, now: Numbers | None = None, best: Numbers | None = None) -> None:
+            said: dict[str, Any] = {
+                name: pair(numbers) for name, numbers in (("now", now), ("best", best)) if numbers is not None
+            }
+            bar.update(line, completed=min(passed, timesteps.count), **said)
 
         yield show
 

@@ -21,7 +21,7 @@ from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
 from letitcook.errors import FileFormatError, LetItCookError
 from letitcook.evaluation.savings import Savings
-from letitcook.evaluation.schedules import SchedulePolicy
+from letitcook.evaluation.schedules import PacedPolicy, SchedulePolicy
 from letitcook.finite.policy import TablePolicy
 from letitcook.finite.settings import QSettings
 from letitcook.storage import folders
@@ -38,7 +38,12 @@ PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "minigrid", "safetensors", "
 """Packages whose versions are kept with a run."""
 SETTINGS: dict[str, type[QSettings] | type[LDQNSettings]] = {"table": QSettings, "network": LDQNSettings}
 """Settings by what is learned."""
-POLICIES: dict[str, Any] = {"table": TablePolicy, "network": NetworkPolicy, "schedule": SchedulePolicy}
+POLICIES: dict[str, Any] = {
+    "table": TablePolicy,
+    "network": NetworkPolicy,
+    "schedule": SchedulePolicy,
+    "paced": PacedPolicy,
+}
 """Policies that can be saved, by the name in the manifest."""
 
 
@@ -393,12 +398,15 @@ def _spent_of(data: Any) -> dict[str, Any] | None:
 def _policy_of(arrays: Mapping[str, NDArray[Any]], kind: str, decisions: Decisions) -> Any:
     """Return the policy among saved arrays; its answers are decisions of the run."""
     policy = POLICIES[kind].from_arrays(arrays)
+    if isinstance(policy, SchedulePolicy | PacedPolicy) and (
+        not decisions.has_base or policy.durations != decisions.durations
+    ):
+        raise FileFormatError(f"a schedule with waits of {policy.durations} does not fit a run with {decisions}")
     if isinstance(policy, SchedulePolicy):
-        if not decisions.has_base or policy.durations != decisions.durations:
-            raise FileFormatError(f"a schedule with waits of {policy.durations} does not fit a run with {decisions}")
         return policy
-    answers = int(policy.sizes[-1]) if isinstance(policy, NetworkPolicy) else int(policy.table.max()) + 1
-    if answers != decisions.n if isinstance(policy, NetworkPolicy) else answers > decisions.n:
+    chooser = policy.policy if isinstance(policy, PacedPolicy) else policy
+    answers = int(chooser.sizes[-1]) if isinstance(chooser, NetworkPolicy) else int(chooser.table.max()) + 1
+    if answers != decisions.n if isinstance(chooser, NetworkPolicy) else answers > decisions.n:
         raise FileFormatError(f"a policy of {answers} decisions does not fit a run with {decisions.n}")
     return policy
 

@@ -181,13 +181,18 @@ class ScalarisedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
         return observation, scalar, terminated, truncated, {**info, "vector_reward": vector}
 
 
-def waiting_env_of(env: gym.Env[Any, Any]) -> WaitingEnv:
+def waiting_env_of(env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]) -> WaitingEnv:
     """Return the `WaitingEnv` in a stack of wrappers, or raise."""
-    layer: gym.Env[Any, Any] = env
+    layer: Any = env
     while isinstance(layer, gym.Wrapper):
         if isinstance(layer, WaitingEnv):
             return layer
         layer = layer.env
+    if isinstance(env, gym.vector.VectorEnv):
+        raise SpaceError(
+            f"{env} holds several environments; let them wait side by side, with the waits outside: "
+            "letitcook.WaitingVectorEnv(envs, wait=..., durations=...), or letitcook.wrap(envs, base, ...)"
+        )
     raise SpaceError(
         f"{env} is not a waiting environment; wrap it first: letitcook.WaitingEnv(env, wait=..., durations=...)"
     )

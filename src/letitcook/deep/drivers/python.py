@@ -25,6 +25,7 @@ from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_befor
 from letitcook.deep.update import learn
 from letitcook.errors import NotFiniteError, SettingError, SpaceError
 from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
+from letitcook.storage.spaces import numbers_in
 from letitcook.wrappers.env_returns import check_length, number_of, reset_parts, step_parts
 from letitcook.wrappers.waiting import horizon_of
 
@@ -36,7 +37,7 @@ class Slot:
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         self.env = env
-        self.space = env.observation_space
+        self.space = numbers_in(env.observation_space)
         """What it shows; kept, for an environment that changes its space must be noticed."""
         self.seed = 0
         self.decisions: list[int] = []

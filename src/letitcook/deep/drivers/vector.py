@@ -20,6 +20,7 @@ from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_befor
 from letitcook.deep.update import learn
 from letitcook.errors import SettingError
 from letitcook.storage.array_checks import Expected, checked
+from letitcook.storage.spaces import numbers_in
 from letitcook.wrappers.vector import Finished, WaitingVectorEnv, play
 
 
@@ -30,6 +31,7 @@ class VectorDriver:
         if learner.rules.intra_option:
             raise SettingError("intra_option needs the states inside a wait, which vector environments do not keep")
         self._env = env
+        self._space = numbers_in(env.single_observation_space)
         self._learner = learner
         self._seen: list[NDArray[np.float32]] = []
         """Where the decision under way of each sub-environment was taken; empty if episodes have to begin."""
@@ -79,7 +81,7 @@ class VectorDriver:
             begin_episode(learner, i)
 
     def _flat(self, observation: object) -> NDArray[np.float32]:
-        return seen(self._env.single_observation_space, observation, int(self._learner.counters[STEPS]))
+        return seen(self._space, observation, int(self._learner.counters[STEPS]))
 
     def play(self, policy: NetworkPolicy, episodes: int, seed: int, common_random_numbers: bool) -> NDArray[np.float64]:
         """Run episodes of a policy in the sub-environments; the training then goes on with new ones.
