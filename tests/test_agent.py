@@ -121,7 +121,7 @@ def test_a_round_on_one_batch_is_that_of_skrl(objective: Any, now: Any) -> None:
     learner.counters[NEXT_UPDATE] = now + AS_IN_SKRL.update_interval  # as `take_in` leaves it when `now` is due
     learn(learner, AS_IN_SKRL.gradient_steps)
     assert learner.counters[GRADIENT_STEPS] == AS_IN_SKRL.gradient_steps == 6
-    batch = Batch(*(column[:8] for column in learner.workspace.batch))  # type: ignore[arg-type]
+    batch = Batch(*(column[:8] for column in learner.workspace.batch))
     after, followed = dqn_round(
         before, target, learner.sizes, batch, objective.weights, 0.3, AS_IN_SKRL.learning_rate, 6, copy=now == 40
     )

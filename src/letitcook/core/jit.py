@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 import numpy as np
 from numba import config, njit
@@ -64,9 +64,12 @@ F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 
 
+_OPTIONS: dict[str, Any] = {"cache": CACHE, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def compiled(function: F) -> F:
     """Compile `function` with Numba; strict floating point, so that results are the same everywhere."""
-    return cast(F, njit(cache=CACHE, nogil=True, error_model="numpy")(function))
+    return cast(F, njit(**_OPTIONS)(function))
 
 
 def compiled_fast(function: F) -> F:
@@ -74,13 +77,12 @@ def compiled_fast(function: F) -> F:
 
     NaN and infinity keep their meaning. The same machine gives the same bits; another processor may differ in the last.
     """
-    flags = {"reassoc", "contract", "arcp", "nsz", "afn"}
-    return cast(F, njit(cache=CACHE, nogil=True, error_model="numpy", fastmath=flags)(function))
+    return cast(F, njit(**_OPTIONS, fastmath={"reassoc", "contract", "arcp", "nsz", "afn"})(function))
 
 
 def inlined(function: F) -> F:
     """Compile `function` into its callers."""
-    return cast(F, njit(cache=CACHE, nogil=True, error_model="numpy", forceinline=True)(function))
+    return cast(F, njit(**_OPTIONS, forceinline=True)(function))
 
 
 def kernel_settings(

@@ -46,7 +46,7 @@ from letitcook.deep.state import (
 from letitcook.errors import FileFormatError, NotFiniteError, SettingError, SpaceError
 from letitcook.storage.array_checks import MOST_STEPS, Expected, Kind, checked
 from letitcook.storage.spaces import can_be_flat, numbers_in
-from letitcook.tasks.simulated import NUMBER_OF, OBSERVATION_SIZE
+from letitcook.tasks.simulated import SIMULATED
 from letitcook.tasks.task import Task
 from letitcook.wrappers.vector import WaitingVectorEnv
 
@@ -296,11 +296,11 @@ def _check_counters(learner: Learner, arrays: Mapping[str, NDArray[Any]]) -> Non
 
 
 def _observation_size(task: Task, decisions: Decisions, base: NetworkPolicy | None) -> int:
-    if task.name not in NUMBER_OF:
+    if task.name not in SIMULATED:
         raise SettingError(
             f"{task.name} has no compiled simulation; give the environment itself: LDQN(letitcook.make(...), ...)"
         )
-    size = OBSERVATION_SIZE[NUMBER_OF[task.name]]
+    size = SIMULATED[task.name].observation_size
     if base is None:
         if len(decisions.actions) > len(task.actions):
             raise SpaceError(f"{task.name} has {len(task.actions)} actions, and the decisions {len(decisions.actions)}")

@@ -9,12 +9,13 @@ tolerance of the best one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled, random_below, random_float
+from letitcook.core.struct import Struct
 from letitcook.deep.network import layers
 
 BINS = 8
@@ -30,7 +31,7 @@ LOWEST, HIGHEST = 0, 1
 """Places in `LambdaBins.seen`."""
 
 
-class LambdaBins(NamedTuple):
+class LambdaBins(Struct):
     """The range of log10 λ, and how episodes went in its bins."""
 
     low: float

@@ -17,14 +17,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled, compiled_fast
 from letitcook.core.objective import lex_argmax_kernel
+from letitcook.core.pointer import Pointer
+from letitcook.core.struct import Struct
 from letitcook.deep.blas import product, product_ta, product_tb
 
 Vector = NDArray[np.float32]
@@ -41,7 +45,7 @@ COPY_COST = 32
 """Multiplications that take as long as copying a weight."""
 
 
-class Scratch(NamedTuple):
+class Scratch(Struct):
     """Arrays to work in, for a number of rows."""
 
     hidden: Vector
@@ -114,6 +118,20 @@ def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
         row=np.zeros((2, widest), dtype=np.float32),
         q=np.zeros((K, sizes[-1])),
     )
+
+
+def forward_pointer(scratch: Scratch) -> Pointer:
+    """Return `forward` for kernels to call by its address."""
+    return _pointer(forward, _VECTOR, _SIZES, _MATRIX, typeof(scratch), _MATRIX)
+
+
+def gradient_pointer(scratch: Scratch) -> Pointer:
+    """Return `gradient` for kernels to call by its address."""
+    return _pointer(gradient, _VECTOR, _SIZES, _MATRIX, _SIZES, _VECTOR, types.boolean, typeof(scratch))
+
+
+_VECTOR, _SIZES, _MATRIX = types.float32[::1], types.int64[::1], types.float32[:, ::1]
+_pointer = cache(Pointer)
 
 
 @compiled

@@ -17,12 +17,12 @@ that are conditioned on it. Without all that the input is the observation itself
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled
+from letitcook.core.struct import Struct
 
 BANDWIDTH = 3.0
 """Standard deviation of the Fourier features' frequencies, divided by the number of dimensions."""
@@ -36,7 +36,7 @@ SURVIVAL, TASK, WAITING = range(3)
 """Places in `Statistics.reward_scale`."""
 
 
-class Inputs(NamedTuple):
+class Inputs(Struct):
     """How an observation becomes a network's input."""
 
     mean: NDArray[np.float32]
@@ -45,7 +45,7 @@ class Inputs(NamedTuple):
     """Directions of the Fourier features, `(features, observation size)`."""
 
 
-class Statistics(NamedTuple):
+class Statistics(Struct):
     """What was measured, and what follows from it; the arrays change in place."""
 
     seen: NDArray[np.int64]

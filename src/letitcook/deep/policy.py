@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled
 from letitcook.core.objective import lex_argmax_kernel
+from letitcook.core.pointer import Pointer, call
+from letitcook.core.struct import Struct
 from letitcook.deep.conditioning import split_networks
-from letitcook.deep.network import Scratch, best_decision, forward, new_scratch, parameter_count
+from letitcook.deep.network import Scratch, best_decision, forward_pointer, new_scratch, parameter_count
 from letitcook.deep.normalisation import Inputs, input_size, plain_inputs, write_input
 from letitcook.errors import FileFormatError, NotFiniteError, SpaceError
 from letitcook.storage.array_checks import Expected, checked
@@ -79,7 +81,7 @@ def _numbers(observation: Any, shape: tuple[int, ...] | None, dtype: Any = np.fl
     return x.astype(dtype, copy=False)
 
 
-class Chooser(NamedTuple):
+class Chooser(Struct):
     """A network policy as the kernels take it, with arrays to work in."""
 
     networks: NDArray[np.float32]
@@ -111,7 +113,7 @@ def chosen(chooser: Chooser, observation: NDArray[np.float32]) -> int:
     return best_decision(chooser.networks, chooser.sizes, chooser.x, chooser.slack, chooser.row, chooser.q)
 
 
-class BatchChooser(NamedTuple):
+class BatchChooser(Struct):
     """A network policy that answers many observations at once, with arrays to work in."""
 
     networks: NDArray[np.float32]
@@ -119,6 +121,7 @@ class BatchChooser(NamedTuple):
     sizes: NDArray[np.int64]
     slack: float
     inputs: Inputs
+    forward: Pointer
     scratch: Scratch
     x: NDArray[np.float32]
     q: NDArray[np.float32]
@@ -130,12 +133,14 @@ def new_batch_chooser(chooser: Chooser, rows: int) -> BatchChooser:
     networks, sizes, K = chooser.networks, chooser.sizes.tolist(), len(chooser.networks)
     if K == 1:
         networks, sizes = split_networks(networks[0], sizes)
+    scratch = new_scratch(sizes, K, rows)
     return BatchChooser(
         networks,
         np.array(sizes, dtype=np.int64),
         chooser.slack,
         chooser.inputs,
-        new_scratch(sizes, K, rows),
+        forward_pointer(scratch),
+        scratch,
         np.zeros((rows, sizes[0]), dtype=np.float32),
         np.zeros((len(networks), rows, sizes[-1]), dtype=np.float32),
     )
@@ -152,13 +157,8 @@ def answers(
     for i in range(rows):
         write_input(batch_chooser.inputs, observations[which[i]], batch_chooser.x[i])
     for k in range(len(batch_chooser.networks)):
-        forward(
-            batch_chooser.networks[k],
-            batch_chooser.sizes,
-            batch_chooser.x[:rows],
-            batch_chooser.scratch,
-            batch_chooser.q[k, :rows],
-        )
+        x, q = batch_chooser.x[:rows], batch_chooser.q[k, :rows]
+        call(batch_chooser.forward, (batch_chooser.networks[k], batch_chooser.sizes, x, batch_chooser.scratch, q))
     row = batch_chooser.scratch.q
     parts = len(batch_chooser.networks) // len(row)
     for i in range(rows):

@@ -8,13 +8,12 @@ them is an experience as good as if it had been chosen.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Transition
 from letitcook.core.jit import compiled, random_below
+from letitcook.core.struct import Struct
 
 POSITION, FILLED = 0, 1
 """Places in `Replay.cursor`."""
@@ -22,7 +21,7 @@ NONE = -1
 """Stands for a row that there is not."""
 
 
-class Replay(NamedTuple):
+class Replay(Struct):
     """The ring: column arrays of one length, and a cursor."""
 
     observation: NDArray[np.float32]
@@ -44,7 +43,7 @@ class Replay(NamedTuple):
     """Where the next row goes, and how many rows are filled."""
 
 
-class Batch(NamedTuple):
+class Batch(Struct):
     """Rows drawn from the ring."""
 
     observation: NDArray[np.float32]

@@ -8,7 +8,6 @@ task, can have more than one: their mean then decides. Beyond the paper, the net
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,18 @@ from numpy.typing import NDArray
 from letitcook.core.decisions import Decisions, Transition
 from letitcook.core.jit import compiled, kernel_settings, random_below, random_float, seeded
 from letitcook.core.objective import lex_argmax_kernel
+from letitcook.core.pointer import Pointer
+from letitcook.core.struct import Struct
 from letitcook.deep.conditioning import LambdaBins, draw_log_lambda, new_lambda_bins, note_episode
-from letitcook.deep.network import Scratch, forward_row, initial_parameters, new_scratch, parameter_count
+from letitcook.deep.network import (
+    Scratch,
+    forward_pointer,
+    forward_row,
+    gradient_pointer,
+    initial_parameters,
+    new_scratch,
+    parameter_count,
+)
 from letitcook.deep.normalisation import (
     Inputs,
     Statistics,
@@ -53,7 +62,7 @@ ROWS_AT_ONCE = 320
 """Targets of several gradient steps are computed together, up to about this many rows, while they do not change."""
 
 
-class Rules(NamedTuple):
+class Rules(Struct):
     """The settings as the kernels take them: the names are those of `LDQNSettings`, a choice is its place in `CHOICES`.
 
     `acting`, `conditioned`, `model_rows` and `wait_cost` follow from the others.
@@ -99,7 +108,7 @@ class Rules(NamedTuple):
     """What a wait costs in the second objective."""
 
 
-class Networks(NamedTuple):
+class Networks(Struct):
     """One row for each objective, and then one for each further network of the first: `(N, parameters)`."""
 
     parameters: NDArray[np.float32]
@@ -110,9 +119,11 @@ class Networks(NamedTuple):
     """Exponential moving average of the networks; empty if they are not averaged."""
 
 
-class Workspace(NamedTuple):
+class Workspace(Struct):
     """Arrays to work in; they hold nothing from one call to the next."""
 
+    forward: Pointer
+    gradient: Pointer
     scratch: Scratch
     batch: Batch
     q: NDArray[np.float32]
@@ -131,7 +142,7 @@ class Workspace(NamedTuple):
     wait_model: WaitModelWorkspace
 
 
-class Learner(NamedTuple):
+class Learner(Struct):
     """All that a learner consists of; the arrays change in place."""
 
     rules: Rules
@@ -245,9 +256,11 @@ def _new_workspace(
     one_batch = settings.double_q or settings.reuse_batch
     blocks = 1 if one_batch else max(1, ROWS_AT_ONCE // settings.batch_size)
     rows = settings.batch_size * min(blocks, settings.gradient_steps, settings.target_interval)
-    n = sizes[-1]
+    n, scratch = sizes[-1], new_scratch(sizes, N, rows)
     return Workspace(
-        scratch=new_scratch(sizes, N, rows),
+        forward=forward_pointer(scratch),
+        gradient=gradient_pointer(scratch),
+        scratch=scratch,
         batch=new_batch(rows, observation_size),
         q=np.zeros((N, rows, n), dtype=np.float32),
         q_choosing=np.zeros((N, rows if settings.double_q else 0, n), dtype=np.float32),

@@ -18,14 +18,19 @@ targets are n-step returns.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled, compiled_fast, inlined
 from letitcook.core.objective import lex_argmax_kernel
+from letitcook.core.pointer import Pointer, call
+from letitcook.core.struct import Struct
 from letitcook.deep.conditioning import draw_log_lambda
-from letitcook.deep.network import adam, forward, gradient
+from letitcook.deep.network import adam
 from letitcook.deep.normalisation import SURVIVAL, TASK, WAITING, typical_reward, write_input
 from letitcook.deep.replay import draw
 from letitcook.deep.state import (
@@ -40,71 +45,117 @@ from letitcook.deep.state import (
 from letitcook.deep.wait_model import fit_wait_model, is_trusted, roll_out
 
 
-@compiled
+class Methods(Struct):
+    """What the kernels call by address: what the settings do not need is not compiled."""
+
+    targets: Pointer
+    use_wait_model: Pointer
+
+
 def learn(learner: Learner, steps: int) -> None:
     """Take the gradient steps that are due."""
-    rules = learner.rules
-    if not rules.reuse_batch:
-        learn_on_many_batches(learner, steps)
-        return
-    rounds = steps // rules.gradient_steps
-    for i in range(rounds):
-        learn_on_one_batch(learner, learner.counters[NEXT_UPDATE] - (rounds - i) * rules.update_interval)
+    learn_kernel(learner)(learner, steps, methods(learner))
+
+
+def targets(learner: Learner, rows: int) -> None:
+    """Write the targets `y` of the first `rows` rows of the batch."""
+    kernel = conditioned_targets if learner.rules.conditioned else lexicographic_targets
+    kernel(learner, rows)
+
+
+def learn_kernel(learner: Learner) -> Callable[[Learner, int, Methods], None]:
+    """Return the kernel that takes gradient steps, as the settings want it."""
+    return learn_on_one_batch if learner.rules.reuse_batch else learn_on_many_batches
+
+
+def learn_pointer(learner: Learner) -> Pointer:
+    """Return it for kernels."""
+    return Pointer(learn_kernel(learner), typeof(learner), types.int64, typeof(methods(learner)))
+
+
+def methods(learner: Learner) -> Methods:
+    """Return what the settings need."""
+    return _methods(typeof(learner), learner.rules.conditioned, learner.rules.model_rows > 0)
+
+
+@cache
+def _methods(kind: types.Type, conditioned: bool, model: bool) -> Methods:
+    return Methods(
+        targets=Pointer(conditioned_targets if conditioned else lexicographic_targets, kind, types.int64),
+        use_wait_model=Pointer(use_wait_model if model else no_wait_model, kind, types.int64, types.float64),
+    )
 
 
 @compiled
-def learn_on_one_batch(learner: Learner, now: int) -> None:
-    """Take the round of gradient steps of timestep `now` on one batch, as skrl does up to its version 1.3."""
+def learn_on_one_batch(learner: Learner, steps: int, methods: Methods) -> None:
+    """Take the rounds of gradient steps that are due, each on one batch, as skrl does up to its version 1.3."""
     rules, networks, size = learner.rules, learner.networks, learner.rules.batch_size
-    by_timestep = rules.target_rule == 1
-    draw(learner.replay, learner.workspace.batch, size, rules.n_step, rules.bootstrap_on_truncation, learner.rng)
-    write_inputs(learner, size, rules.n_step > 1)
-    rate = learning_rate(rules, learner.counters)
-    updates_target = by_timestep and now % rules.target_interval == 0
-    if by_timestep and not updates_target and not rules.double_q:  # the targets stay as they are
-        targets(learner, size)
-        t = learner.counters[GRADIENT_STEPS]
-        for k in range(len(learner.weights)):
-            for i in range(rules.gradient_steps):
-                gradient_step(learner, k, 0, t + i + 1, rate)
-        count_gradient_steps(learner, rules.gradient_steps)
-        return
-    for _ in range(rules.gradient_steps):
-        targets(learner, size)
-        for k in range(len(learner.weights)):
-            gradient_step(learner, k, 0, learner.counters[GRADIENT_STEPS] + 1, rate)
-        count_gradient_steps(learner, 1)
-        if updates_target:
-            polyak_update(networks.target, networks.parameters, np.float32(rules.polyak))
+    by_timestep, rounds = rules.target_rule == 1, steps // rules.gradient_steps
+    for i in range(rounds):
+        now = learner.counters[NEXT_UPDATE] - (rounds - i) * rules.update_interval
+        draw(learner.replay, learner.workspace.batch, size, rules.n_step, rules.bootstrap_on_truncation, learner.rng)
+        write_inputs(learner, size, rules.n_step > 1)
+        rate = learning_rate(rules, learner.counters)
+        updates_target = by_timestep and now % rules.target_interval == 0
+        # Where the targets stay as they are, they are computed once, for all gradient steps of the round.
+        block = rules.gradient_steps if by_timestep and not updates_target and not rules.double_q else 1
+        for _ in range(rules.gradient_steps // block):
+            call(methods.targets, (learner, size))
+            take_gradient_steps(learner, block, 0, rate)
+            if updates_target:
+                polyak_update(networks.target, networks.parameters, np.float32(rules.polyak))
 
 
 @compiled
-def learn_on_many_batches(learner: Learner, steps: int) -> None:
+def learn_on_many_batches(learner: Learner, steps: int, methods: Methods) -> None:
     """Take gradient steps, each on a batch of its own; targets of several are computed together."""
     rules, batch, size = learner.rules, learner.workspace.batch, learner.rules.batch_size
     done = 0
     while done < steps:
-        t = learner.counters[GRADIENT_STEPS]
-        until_target = rules.target_interval - t % rules.target_interval
+        until_target = rules.target_interval - learner.counters[GRADIENT_STEPS] % rules.target_interval
         block = min(learner.workspace.y.shape[1] // size, steps - done, until_target)
         model = rules.model_rows > 0 and is_trusted(learner.wait_model)
         n_step = 1 if model else rules.n_step
         draw(learner.replay, batch, block * size, n_step, rules.bootstrap_on_truncation, learner.rng)
         rate = learning_rate(rules, learner.counters)
-        if rules.model_rows > 0:
-            use_wait_model(learner, block, rate, model)
+        call(methods.use_wait_model, (learner, block, rate))
         write_inputs(learner, block * size, n_step > 1)
-        targets(learner, block * size)
-        for k in range(len(learner.weights)):
-            for i in range(block):
-                gradient_step(learner, k, i * size, t + i + 1, rate)
+        call(methods.targets, (learner, block * size))
+        take_gradient_steps(learner, block, size, rate)
         done += block
-        count_gradient_steps(learner, block)
 
 
 @compiled
-def use_wait_model(learner: Learner, block: int, rate: float, trusted: bool) -> None:
-    """Fit the wait model, and let part of each batch come from its rollouts if it is trusted."""
+def take_gradient_steps(learner: Learner, steps: int, apart: int, rate: float) -> None:
+    """Take gradient steps of every network, each on the rows of the batch that begin `apart` behind the last one's."""
+    networks, workspace, size = learner.networks, learner.workspace, learner.rules.batch_size
+    t = learner.counters[GRADIENT_STEPS]
+    for k in range(len(learner.weights)):
+        for i in range(steps):
+            rows = slice(i * apart, i * apart + size)
+            x, taken, y = workspace.x[rows], workspace.batch.decision[rows], workspace.y[k, rows]
+            huber, scratch = learner.rules.loss == 1, workspace.scratch
+            call(workspace.gradient, (networks.parameters[k], learner.sizes, x, taken, y, huber, scratch))
+            adam(
+                networks.parameters[k],
+                workspace.scratch.gradient,
+                networks.first_moment[k],
+                networks.second_moment[k],
+                rate,
+                t + i + 1,
+            )
+    count_gradient_steps(learner, steps)
+
+
+@compiled
+def no_wait_model(learner: Learner, block: int, rate: float) -> None:
+    """Stands in for `use_wait_model` where there is none."""
+
+
+@compiled
+def use_wait_model(learner: Learner, block: int, rate: float) -> None:
+    """Fit the wait model, and let part of each batch come from its rollouts if it was trusted before."""
+    trusted = is_trusted(learner.wait_model)
     rules, workspace, typical = learner.rules, learner.workspace, typical_reward(learner.statistics)
     fit_wait_model(
         learner.wait_model,
@@ -131,30 +182,6 @@ def use_wait_model(learner: Learner, block: int, rate: float, trusted: bool) -> 
             learner.rng,
             rules.wait_cost,
         )
-
-
-@inlined
-def gradient_step(learner: Learner, k: int, row: int, t: int, rate: float) -> None:
-    """Take gradient step number `t` of network `k`, on the batch that begins at `row`."""
-    networks, workspace = learner.networks, learner.workspace
-    rows = slice(row, row + learner.rules.batch_size)
-    gradient(
-        networks.parameters[k],
-        learner.sizes,
-        workspace.x[rows],
-        workspace.batch.decision[rows],
-        workspace.y[k, rows],
-        learner.rules.loss == 1,
-        workspace.scratch,
-    )
-    adam(
-        networks.parameters[k],
-        workspace.scratch.gradient,
-        networks.first_moment[k],
-        networks.second_moment[k],
-        rate,
-        t,
-    )
 
 
 @inlined
@@ -191,49 +218,51 @@ def write_inputs(learner: Learner, rows: int, as_executed: bool) -> None:
 
 
 @compiled
-def targets(learner: Learner, rows: int) -> None:
-    """Write the targets `y` of the first `rows` rows of the batch."""
-    rules, networks, workspace = learner.rules, learner.networks, learner.workspace
-    next_x = workspace.next_x[:rows]
-    for k in range(len(learner.weights)):
-        forward(networks.target[k], learner.sizes, next_x, workspace.scratch, workspace.q[k, :rows])
-        if rules.double_q:
-            forward(networks.parameters[k], learner.sizes, next_x, workspace.scratch, workspace.q_choosing[k, :rows])
-    choosing = workspace.q_choosing if rules.double_q else workspace.q
-    for i in range(rows):
-        if rules.conditioned:
-            conditioned_targets(learner, choosing, i)
-        else:
-            lexicographic_targets(learner, choosing, i)
-
-
-@inlined
-def lexicographic_targets(learner: Learner, choosing: NDArray[np.float32], i: int) -> None:
-    """Write `y_k = r_k + γ^elapsed T_k(s', u*_k)` of row `i`, where `u*_k` is Lex-Argmax over objectives 0..k.
+def lexicographic_targets(learner: Learner, rows: int) -> None:
+    """Write `y_k = r_k + γ^elapsed T_k(s', u*_k)` of each row, where `u*_k` is Lex-Argmax over objectives 0..k.
 
     With `bootstrap="lexicographic"` every objective follows `u*_K`, the decision that the policy takes.
     """
+    next_values(learner, rows)
     rules, row, q = learner.rules, learner.workspace.scratch.q, learner.workspace.q
-    copy_values(choosing, i, row)
-    taken = lex_argmax_kernel(row, rules.slack)
-    for k in range(len(row)):
-        best = taken if rules.bootstrap == 1 or k == len(row) - 1 else lex_argmax_kernel(row[: k + 1], rules.slack)
-        write_target(learner, k, i, q[k, i, best])
+    choosing = learner.workspace.q_choosing if rules.double_q else q
+    for i in range(rows):
+        copy_values(choosing, i, row)
+        taken = lex_argmax_kernel(row, rules.slack)
+        for k in range(len(row)):
+            best = taken if rules.bootstrap == 1 or k == len(row) - 1 else lex_argmax_kernel(row[: k + 1], rules.slack)
+            write_target(learner, k, i, q[k, i, best])
 
 
-@inlined
-def conditioned_targets(learner: Learner, choosing: NDArray[np.float32], i: int) -> None:
-    """Write the targets of row `i` with its λ: every objective follows the decision with the greatest `T_0 + λ T_1`."""
+@compiled
+def conditioned_targets(learner: Learner, rows: int) -> None:
+    """Write the targets of each row with its λ: all objectives follow the decision with the greatest `T_0 + λ T_1`."""
+    next_values(learner, rows)
     rules, row, q = learner.rules, learner.workspace.scratch.q, learner.workspace.q
+    choosing = learner.workspace.q_choosing if rules.double_q else q
     N = len(row)
     K = N - rules.task_networks + 1
-    copy_values(choosing, i, row)
-    average_task_values(row, rules.task_networks)
-    best = best_for_lambda(row, rules, learner.workspace.lam[i], learner.bounds[0, 1])
-    if N > K:
-        q[0, i, best] = clipped_value(q, i, best, K, min_weight_now(learner))
-    for k in range(N):
-        write_target(learner, k, i, q[k if k < K else 0, i, best])
+    for i in range(rows):
+        copy_values(choosing, i, row)
+        average_task_values(row, rules.task_networks)
+        best = best_for_lambda(row, rules, learner.workspace.lam[i], learner.bounds[0, 1])
+        if N > K:
+            q[0, i, best] = clipped_value(q, i, best, K, min_weight_now(learner))
+        for k in range(N):
+            write_target(learner, k, i, q[k if k < K else 0, i, best])
+
+
+@compiled
+def next_values(learner: Learner, rows: int) -> None:
+    """Write the target networks' values of the next observations, and for double Q the networks' own."""
+    networks, workspace = learner.networks, learner.workspace
+    next_x = workspace.next_x[:rows]
+    for k in range(len(learner.weights)):
+        q = workspace.q[k, :rows]
+        call(workspace.forward, (networks.target[k], learner.sizes, next_x, workspace.scratch, q))
+        if learner.rules.double_q:
+            q = workspace.q_choosing[k, :rows]
+            call(workspace.forward, (networks.parameters[k], learner.sizes, next_x, workspace.scratch, q))
 
 
 @inlined

@@ -12,16 +12,17 @@ units of its typical change), the step's reward (in units of a typical one), and
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled, random_below
+from letitcook.core.pointer import Pointer, call
+from letitcook.core.struct import Struct
 from letitcook.deep.network import (
     Scratch,
     adam,
-    forward,
+    forward_pointer,
     forward_row,
     gradient_of_all,
     initial_parameters,
@@ -43,7 +44,7 @@ SEEN, TRIED, UPDATES = range(3)
 """Places in `WaitModel.counters`."""
 
 
-class WaitModel(NamedTuple):
+class WaitModel(Struct):
     """The model; the arrays change in place."""
 
     sizes: NDArray[np.int64]
@@ -57,9 +58,10 @@ class WaitModel(NamedTuple):
     counters: NDArray[np.int64]
 
 
-class WaitModelWorkspace(NamedTuple):
+class WaitModelWorkspace(Struct):
     """Arrays to work in; holds nothing from one call to the next."""
 
+    forward: Pointer
     scratch: Scratch
     x: NDArray[np.float32]
     y: NDArray[np.float32]
@@ -90,8 +92,10 @@ def new_wait_model(observation_size: int, seed: int) -> WaitModel:
 def new_wait_model_workspace(wait_model: WaitModel, rows: int) -> WaitModelWorkspace:
     """Make arrays for batches of `rows` rows."""
     inputs, outputs = int(wait_model.sizes[0]), int(wait_model.sizes[-1])
+    scratch = new_scratch(wait_model.sizes.tolist(), 1, rows)
     return WaitModelWorkspace(
-        scratch=new_scratch(wait_model.sizes.tolist(), 1, rows),
+        forward=forward_pointer(scratch),
+        scratch=scratch,
         x=np.zeros((rows, inputs), dtype=np.float32),
         y=np.zeros((rows, outputs), dtype=np.float32),
         out=np.zeros((rows, outputs), dtype=np.float32),
@@ -157,7 +161,10 @@ def assess_step(
 @compiled
 def is_trusted(wait_model: WaitModel) -> bool:
     """Return whether the model is right about new steps."""
-    return bool(wait_model.counters[TRIED] >= TRIALS and wait_model.errors.max() <= TRUSTED**2)
+    trusted = wait_model.counters[TRIED] >= TRIALS
+    for error in wait_model.errors:
+        trusted = trusted and error <= TRUSTED**2
+    return bool(trusted)
 
 
 @compiled
@@ -224,17 +231,17 @@ def roll_out(
         workspace.row[c], workspace.left[c] = i, durations[batch.decision[i]]
         write_scaled(inputs, batch.observation[i], workspace_x[c])
     while running > 0:
-        forward(
-            wait_model.parameters, wait_model.sizes, workspace_x[:running], workspace.scratch, workspace.out[:running]
-        )
+        x, out = workspace_x[:running], workspace.out[:running]
+        call(workspace.forward, (wait_model.parameters, wait_model.sizes, x, workspace.scratch, out))
         for c in range(running - 1, -1, -1):
-            i, out = workspace.row[c], workspace.out[c]
-            batch.reward[i, 0] += batch.discount[i] * out[size] * workspace.units[size]
+            i, step = workspace.row[c], workspace.out[c]
+            batch.reward[i, 0] += batch.discount[i] * step[size] * workspace.units[size]
             batch.discount[i] *= gamma
             workspace.left[c] -= 1
             for j in range(size):  # never further than twice the range that was seen
-                workspace_x[c, j] = min(max(workspace_x[c, j] + out[j] * workspace.units[j], -2.0 * REACH), 2.0 * REACH)
-            ended = out[size + 1] > 0.5
+                moved = workspace_x[c, j] + step[j] * workspace.units[j]
+                workspace_x[c, j] = min(max(moved, -2.0 * REACH), 2.0 * REACH)
+            ended = step[size + 1] > 0.5
             if not ended and workspace.left[c] > 0:
                 continue
             for j in range(size):

@@ -259,7 +259,8 @@ def _backward(
                         for c in range(C):
                             here[c] += probability[i] * discount[u, c] * values[then, next_belief[i], c]
                 if u == 0 or better(here, best, K, tie):
-                    best[:] = here
+                    for c in range(C):
+                        best[c] = here[c]
                     table[t, b] = u
             for c in range(C):
                 changed = changed or best[c] != values[before, b, c]
@@ -268,7 +269,9 @@ def _backward(
         # longest wait, they stay.
         unchanged = unchanged + 1 if not changed and t <= H - longest else 0
         if unchanged > longest:
-            table[:t] = table[t]
+            for earlier in range(t):
+                for b in range(B):
+                    table[earlier, b] = table[t, b]
             return table, values[now].copy()
     return table, values[0].copy()
 

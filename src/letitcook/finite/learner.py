@@ -20,11 +20,13 @@ from letitcook.finite.q_learning import (
     NOTHING_REMEMBERED,
     STATE,
     STEPS,
+    Beyond,
     Memory,
     RecallTables,
     Rule,
     Weights,
     World,
+    beyond_the_paper,
     draw,
     evaluate,
     greedy_table,
@@ -153,7 +155,11 @@ class QLearner:
     def advance(self, steps: int = FOREVER, decisions: int = FOREVER) -> None:
         """Learn for that many more primitive steps or decisions, whichever comes first, to the end of a decision."""
         until = self.steps + steps, self.decisions_taken + decisions
-        learn(self._world, self._rule, self._weights, self._memory, self._counts, *until)
+        learn(self._world, self._rule, self._weights, self._memory, self._beyond, self._counts, *until)
+
+    @cached_property
+    def _beyond(self) -> Beyond:
+        return beyond_the_paper(self._world, self._rule, self._weights, self._memory)
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:
         """Return task return, length, queries, base queries and steps in each decision, `(episodes, 4 + U)`.
@@ -173,9 +179,9 @@ class QLearner:
         """Return the same of a policy that was kept; `common_random_numbers` means nothing here."""
         if len(policy.table) != len(self._memory.Q) - 1 or policy.table.max() >= self._memory.Q.shape[2]:
             raise FileFormatError("this policy is one of another environment, or of other decisions")
-        Q = np.zeros((len(self._memory.Q), 1, self._memory.Q.shape[2]))
+        Q = np.zeros_like(self._memory.Q)
         Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
-        return evaluate(self._world, Q, ((1.0, 0.0),), 0.0, self._enough(episodes), seeded(seed))
+        return evaluate(self._world, Q, self._weights, 0.0, self._enough(episodes), seeded(seed))
 
     @property
     def log_lambda_range(self) -> None:

@@ -263,7 +263,9 @@ def _backward(
         # Nothing in the recursion but V knows the time: where V stood still for as long as the longest wait, it stays.
         unchanged = 0 if changed else unchanged + 1
         if unchanged > longest:
-            table[:t] = table[t]
+            for earlier in range(t):
+                for s in range(S):
+                    table[earlier, s] = table[t, s]
             break
     return table, committed[:S, :, 0].copy()
 

@@ -29,20 +29,21 @@ followed from decision to decision by `Recall`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from letitcook.core.episode_stats import EPISODES as ENDED
 from letitcook.core.episode_stats import LENGTH, QUERIES, RETURN, WAITED
 from letitcook.core.jit import compiled, compiled_fast, inlined, random_below, random_float
+from letitcook.core.pointer import Pointer, call
+from letitcook.core.struct import Struct
 
 Weights = tuple[tuple[float, float], ...]
 """An objective's weights as the kernel takes them: as a tuple, so that it is compiled for this number of objectives."""
 
 
-class RecallTables(NamedTuple):
+class RecallTables(Struct):
     """What is seen and remembered next, where a policy remembers.
 
     From row `r`, after an action (or a wait of several steps, numbered `n_actions + steps - 2`), and seeing what is
@@ -62,7 +63,7 @@ _EMPTY = np.zeros(1, dtype=np.int64)
 NOTHING_REMEMBERED = RecallTables(_EMPTY, _EMPTY, _EMPTY, _EMPTY, n_kinds=0)
 
 
-class World(NamedTuple):
+class World(Struct):
     """The waiting MDP as the kernel sees it."""
 
     offsets: NDArray[np.int64]
@@ -85,7 +86,7 @@ class World(NamedTuple):
     """The decision that queries a base policy; -1 where there is none."""
 
 
-class Rule(NamedTuple):
+class Rule(Struct):
     """The settings as the kernels take them: the names are those of `QSettings`, a choice is its place in `CHOICES`."""
 
     gamma: float
@@ -107,7 +108,7 @@ class Rule(NamedTuple):
     horizon: int
 
 
-class Memory(NamedTuple):
+class Memory(Struct):
     """What the kernel changes: values, visits, the episode so far, the clock, and arrays to work in."""
 
     Q: NDArray[np.float64]
@@ -132,12 +133,29 @@ class Memory(NamedTuple):
 STEPS, DECISIONS, EPISODES, STATE, TIME, TAKEN = range(6)
 
 
+class Beyond(Struct):
+    """What goes beyond the paper, called by address: it is compiled where the settings want it."""
+
+    learn_intra_option: Pointer
+    replay_backwards: Pointer
+
+
+def beyond_the_paper(world: World, rule: Rule, weights: Weights, memory: Memory) -> Beyond:
+    """Return what the settings want of it."""
+    learner, whole, real = tuple(typeof(each) for each in (world, rule, weights, memory)), types.int64, types.float64
+    intra_option = learn_intra_option if rule.intra_option else no_intra_option
+    replay = replay_backwards if rule.backward_replay else no_replay
+    inside = Pointer(intra_option, *learner, whole, whole, whole, whole, real)
+    return Beyond(inside, Pointer(replay, *learner, whole, whole, real, inside.type))
+
+
 @compiled
 def learn(
     world: World,
     rule: Rule,
     weights: Weights,
     memory: Memory,
+    beyond: Beyond,
     counts: NDArray[np.float64] | None,
     until_steps: int,
     until_decisions: int,
@@ -178,7 +196,7 @@ def learn(
             path[t] = s
         # update Q0[s, u], then Q1[s, u]
         if rule.intra_option and world.actions[u] == rule.wait:
-            learn_intra_option(world, rule, weights, memory, u, row, begun, t, alpha)
+            call(beyond.learn_intra_option, (world, rule, weights, memory, u, row, begun, t, alpha))
         after = row_after(world, row, world.actions[u], t - begun, s)
         greedy = update(world, rule, weights, memory, u, row, after, begun, t, alpha)
         row = after
@@ -191,7 +209,8 @@ def learn(
             if counts is not None:
                 count_episode(counts, taken[:, :n], rewards[:t], world.actions, rule.wait)
             if rule.backward_replay:
-                replay_backwards(world, rule, weights, memory, n, t, alpha)
+                inside = beyond.learn_intra_option
+                call(beyond.replay_backwards, (world, rule, weights, memory, n, t, alpha, inside))
             start = draw(world.start_cumulative, 0, len(world.start_state), rng)
             s, t, n = world.start_state[start], 0, 0
             row = start_row(world, start)
@@ -278,7 +297,7 @@ def update(
     return greedy
 
 
-@inlined
+@compiled
 def learn_intra_option(
     world: World, rule: Rule, weights: Weights, memory: Memory, u: int, row: int, t: int, until: int, alpha: float
 ) -> None:
@@ -297,17 +316,45 @@ def learn_intra_option(
                 update(world, rule, weights, memory, v, begun, after, i, j, alpha)
 
 
-@inlined
+@compiled
+def no_intra_option(
+    world: World, rule: Rule, weights: Weights, memory: Memory, u: int, row: int, t: int, until: int, alpha: float
+) -> None:
+    """Stands in for `learn_intra_option` where it is off."""
+
+
+@compiled
 def replay_backwards(
-    world: World, rule: Rule, weights: Weights, memory: Memory, decisions: int, until: int, alpha: float
+    world: World,
+    rule: Rule,
+    weights: Weights,
+    memory: Memory,
+    decisions: int,
+    until: int,
+    alpha: float,
+    intra_option: Pointer,
 ) -> None:
     """Learn from the episode's decisions once more, last one first."""
     for n in range(decisions - 1, -1, -1):
         u, t = memory.taken[0, n], memory.taken[1, n]
         if rule.intra_option and world.actions[u] == rule.wait:
-            learn_intra_option(world, rule, weights, memory, u, memory.seen[t], t, until, alpha)
+            call(intra_option, (world, rule, weights, memory, u, memory.seen[t], t, until, alpha))
         update(world, rule, weights, memory, u, memory.seen[t], memory.seen[until], t, until, alpha)
         until = t
+
+
+@compiled
+def no_replay(
+    world: World,
+    rule: Rule,
+    weights: Weights,
+    memory: Memory,
+    decisions: int,
+    until: int,
+    alpha: float,
+    intra_option: Pointer,
+) -> None:
+    """Stands in for `replay_backwards` where it is off."""
 
 
 @inlined

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Decisions, Transition
 from letitcook.core.episode_stats import Totals, count, new_counts
 from letitcook.core.jit import compiled, random_bits, seeded
+from letitcook.core.pointer import Pointer, call
+from letitcook.core.struct import Struct
 from letitcook.deep.blas import one_thread
 from letitcook.deep.network import copy_row
 from letitcook.deep.policy import NOBODY, BatchChooser, Chooser, NetworkPolicy, answers, chosen, new_batch_chooser
 from letitcook.deep.replay import remember_intra_option
 from letitcook.deep.state import EPISODE_STEP, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
-from letitcook.deep.update import learn
+from letitcook.deep.update import Methods, learn_pointer, methods
 from letitcook.errors import FileFormatError
 from letitcook.storage.array_checks import Expected, checked
-from letitcook.tasks import simulated
+from letitcook.tasks.simulated import SIMULATED, STATE_SIZE
 from letitcook.tasks.task import Task
 
 SIDE_BY_SIDE = 128
@@ -28,10 +31,12 @@ BASE = -1
 """Stands for "what the base network says" among the actions."""
 
 
-class World(NamedTuple):
+class World(Struct):
     """A task, what it takes to carry out a decision in it, and where an episode stands."""
 
-    number: int
+    reset: Pointer
+    step: Pointer
+    observe: Pointer
     horizon: int
     actions: NDArray[np.int64]
     """Primitive action that each decision applies; `BASE` queries the base network."""
@@ -51,18 +56,20 @@ class World(NamedTuple):
 
 def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep_path: bool) -> World:
     """Make the world of a task, from scratch or around a base network."""
-    number = simulated.NUMBER_OF[task.name]
-    size = simulated.OBSERVATION_SIZE[number]
+    size, reset, step, observe = SIMULATED[task.name]
+    state, shown, rng = types.float64[::1], types.float32[::1], types.uint64[::1]
     actions = decisions.actions_of.copy()
     if base is not None:  # decisions {base, wait} ∪ W
         actions[:] = task.wait
         actions[0] = BASE
     longest = int(decisions.durations_of.max()) if keep_path else 0
     return World(
-        number=number,
+        reset=Pointer(reset, state, rng),
+        step=Pointer(step, state, types.int64, rng),
+        observe=Pointer(observe, state, shown),
         horizon=task.horizon,
         actions=actions,
-        state=np.zeros(simulated.STATE_SIZE),
+        state=np.zeros(STATE_SIZE),
         observation=np.zeros(size, dtype=np.float32),
         next_observation=np.zeros(size, dtype=np.float32),
         reward=np.array([0.0, -1.0]),
@@ -76,8 +83,8 @@ def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep
 @compiled
 def begin(world: World, rng: NDArray[np.uint64]) -> None:
     """Begin an episode."""
-    simulated.reset(world.number, world.state, rng)
-    simulated.observe(world.number, world.state, world.observation)
+    call(world.reset, (world.state, rng))
+    call(world.observe, (world.state, world.observation))
 
 
 @compiled
@@ -101,21 +108,70 @@ def carry_out(
     discounted, total, discount, elapsed = 0.0, 0.0, 1.0, 0
     terminated = truncated = False
     while elapsed < duration and not terminated and not truncated:
-        reward, terminated = simulated.step(world.number, world.state, action, rng)
+        reward, terminated = call(world.step, (world.state, action, rng))
         elapsed += 1
         discounted += discount * reward
         total += reward
         discount *= gamma
         truncated = not terminated and episode_step + elapsed >= world.horizon
         if keep:
-            simulated.observe(world.number, world.state, world.path[elapsed])
+            call(world.observe, (world.state, world.path[elapsed]))
             world.path_rewards[elapsed - 1] = reward
-    simulated.observe(world.number, world.state, world.next_observation)
+    call(world.observe, (world.state, world.next_observation))
     return discounted, total, discount, elapsed, terminated, truncated
 
 
 @compiled
-def run(learner: Learner, world: World, steps: int, decisions: int) -> None:
+def learn_inside(
+    learner: Learner, world: World, decision: int, elapsed: int, terminated: bool, truncated: bool
+) -> None:
+    """Learn from the steps of a wait that is over."""
+    if learner.rules.model_rows > 0:
+        record_wait_steps(learner, world.path, world.path_rewards, elapsed, terminated)
+    for _ in range(learner.rules.intra_option if learner.durations[decision] > 1 else 0):
+        remember_intra_option(
+            learner.replay,
+            world.path,
+            world.path_rewards,
+            elapsed,
+            min(learner.durations[decision], world.horizon - learner.counters[EPISODE_STEP]),
+            terminated,
+            truncated,
+            learner.rules.gamma,
+            learner.waits,
+            learner.durations,
+            learner.rng,
+        )
+
+
+@compiled
+def learn_nothing_inside(
+    learner: Learner, world: World, decision: int, elapsed: int, terminated: bool, truncated: bool
+) -> None:
+    """Stands in for `learn_inside` where waits are not looked into."""
+
+
+class Teaching(Struct):
+    """What the loop calls by address, so that it is compiled without what the settings do not need."""
+
+    learn: Pointer
+    methods: Methods
+    inside: Pointer
+
+
+def new_teaching(learner: Learner, world: World) -> Teaching:
+    """Compile what the settings need, or load it."""
+    rules, number, truth = learner.rules, types.int64, types.boolean
+    inside = learn_inside if rules.model_rows > 0 or rules.intra_option else learn_nothing_inside
+    return Teaching(
+        learn=learn_pointer(learner),
+        methods=methods(learner),
+        inside=Pointer(inside, typeof(learner), typeof(world), number, number, truth, truth),
+    )
+
+
+@compiled
+def run(learner: Learner, world: World, teaching: Teaching, steps: int, decisions: int) -> None:
     """Train until that many primitive steps or decisions have passed, to the end of the decision then under way."""
     gamma, counters, rng = learner.rules.gamma, learner.counters, learner.rng
     while is_before(counters, steps, decisions):
@@ -128,28 +184,15 @@ def run(learner: Learner, world: World, steps: int, decisions: int) -> None:
             world, action_of(world, u), learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
         waits = u == learner.waits[0] or learner.durations[u] > 1
-        if waits and learner.rules.model_rows > 0:
-            record_wait_steps(learner, world.path, world.path_rewards, elapsed, terminated)
-        if learner.durations[u] > 1:
-            for _ in range(learner.rules.intra_option):
-                remember_intra_option(
-                    learner.replay,
-                    world.path,
-                    world.path_rewards,
-                    elapsed,
-                    min(learner.durations[u], world.horizon - counters[EPISODE_STEP]),
-                    terminated,
-                    truncated,
-                    gamma,
-                    learner.waits,
-                    learner.durations,
-                    rng,
-                )
+        if waits:
+            call(teaching.inside, (learner, world, u, elapsed, terminated, truncated))
         world.reward[0] = reward
         transition = Transition(
             world.observation, u, world.reward, elapsed, discount, world.next_observation, terminated, truncated
         )
-        learn(learner, take_in(learner, 0, transition))
+        due = take_in(learner, 0, transition)
+        if due > 0:
+            call(teaching.learn, (learner, due, teaching.methods))
         count(world.counts, 1, elapsed, total, waits, terminated or truncated)
         copy_row(world.next_observation, world.observation)
         counters[EPISODE_STEP] = -1 if terminated or truncated else counters[EPISODE_STEP] + elapsed
@@ -183,7 +226,7 @@ def note(row: NDArray[np.float64], decision: int, asked: bool, task_reward: floa
     row[4 + decision] += elapsed
 
 
-class Slots(NamedTuple):
+class Slots(Struct):
     """Episodes that run side by side, so that networks answer all of them at once."""
 
     episode: NDArray[np.int64]
@@ -203,7 +246,7 @@ def new_slots(n: int, observation_size: int) -> Slots:
     """Make arrays for `n` episodes at once."""
     return Slots(
         episode=np.zeros(n, dtype=np.int64),
-        state=np.zeros((n, simulated.STATE_SIZE)),
+        state=np.zeros((n, STATE_SIZE)),
         observation=np.zeros((n, observation_size), dtype=np.float32),
         rng=np.zeros((n, 1), dtype=np.uint64),
         decision=np.zeros(n, dtype=np.int64),
@@ -230,8 +273,8 @@ def run_side_by_side(
         while running < len(slots.episode) and begun < len(out):
             slots.episode[running] = begun
             slots.rng[running, 0] = random_bits(seeds)
-            simulated.reset(world.number, slots.state[running], slots.rng[running])
-            simulated.observe(world.number, slots.state[running], slots.observation[running])
+            call(world.reset, (slots.state[running], slots.rng[running]))
+            call(world.observe, (slots.state[running], slots.observation[running]))
             begun += 1
             running += 1
         if running == 0:
@@ -272,9 +315,13 @@ class CompiledDriver:
         self._learner = learner
         self._world = new_world(task, decisions, base, keep_path)
 
+    @cached_property
+    def _teaching(self) -> Teaching:
+        return new_teaching(self._learner, self._world)
+
     def advance(self, steps: int, decisions: int) -> None:
         """Train until that many primitive steps or decisions have passed."""
-        run(self._learner, self._world, steps, decisions)
+        run(self._learner, self._world, self._teaching, steps, decisions)
 
     def totals(self) -> Totals:
         """Return sums over the training episodes that have ended."""
