@@ -35,6 +35,7 @@ class Pointer:
 
     def __init__(self, kernel: Any, *arguments: types.Type) -> None:
         self.kernel = kernel  # machine code lives as long as its kernel
+        self.type, self.address = PointerType(types.none, arguments), 0
         if config.DISABLE_JIT:
             return
         kernel.compile(arguments)
