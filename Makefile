@@ -61,9 +61,9 @@ SAMPLE := --sample 30
 mutants: $(VENV)/.installed-test
 	$(VENV)/bin/python tests/mutants.py $(SAMPLE)
 
-# Known weaknesses of the versions in constraints.txt, by the database of PyPI; needs the network.
+# Known weaknesses of the versions in constraints.txt, by the database of PyPI; needs the network, and fails without it.
 audit: .venv-release/.installed-release
-	.venv-release/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	.venv-release/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 # The sdist and the wheel, in dist/.
 dist: .venv-release/.installed-release

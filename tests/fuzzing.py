@@ -54,6 +54,7 @@ from letitcook.storage.spaces import space_of
 from letitcook.training.learn import prepare
 from letitcook.training.loop import Training
 from letitcook.training.run import Learned, from_files
+from letitcook.training.selection import promising
 from letitcook.training.spec import RunSpec
 from letitcook.wrappers.remembering import RememberingPolicy
 from signing import signed_again
@@ -226,6 +227,8 @@ def _going_on(training: Training) -> Callable[[Files], None]:
             training.learner.advance(steps=30)
             training.learner.greedy_episodes(1, 0)
             training.learner.play(run.policy, 1, 0)
+            if training.candidates:
+                promising(training.candidates, 5)
 
     return use
 

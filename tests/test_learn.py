@@ -15,7 +15,7 @@ from letitcook import ScalarisedEnv, WaitingEnv, evaluate, learn, load, make, pl
 from letitcook.core.decisions import Decisions, Timesteps
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
-from letitcook.errors import NotFiniteError, SettingError, UnknownNameError
+from letitcook.errors import FileFormatError, NotFiniteError, SettingError, UnknownNameError
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.settings import QSettings
 from letitcook.finite.tables import Tables, enumerate_env
@@ -254,6 +254,23 @@ def test_resuming_what_cannot_be_resumed(tmp_path: Path) -> None:
     next(training.run())
     with pytest.raises(SettingError, match=r"other settings \(seed\)"):
         prepare(env, RunSpec(seed=2)).resume(training.stopped())
+
+
+def test_candidates_that_played_other_episodes_are_refused() -> None:
+    small = {"hidden": (4, 4), "buffer_size": 64, "fourier_features": 1, "learning_starts": 20}
+    spec = RunSpec(preset="best", settings=small, length=Timesteps(12_000))
+    training = prepare(make("mountain-car"), spec)
+    next(training.run())
+    again = prepare(make("mountain-car"), spec)
+    for cut in ((slice(49), slice(None)), (slice(None), slice(5))):
+        for of in (training.candidates[:1], training.candidates):
+            stopped = training.stopped()
+            assert stopped.checkpoint is not None
+            for i, candidate in enumerate(of):
+                stopped.checkpoint[f"candidate.{i}.screening"] = candidate.screening[cut]
+            with pytest.raises(FileFormatError, match="episodes; the file is damaged"):
+                again.resume(stopped)
+    again.resume(training.stopped())
 
 
 def test_ctrl_c_stops_after_the_next_evaluation_and_a_run_goes_on(

@@ -21,7 +21,7 @@ from letitcook.core.decisions import FOREVER, Timesteps, Unit
 from letitcook.core.episode_stats import Totals
 from letitcook.core.objective import Objective
 from letitcook.deep.policy import NetworkPolicy
-from letitcook.errors import SettingError
+from letitcook.errors import FileFormatError, SettingError
 from letitcook.evaluation.rollout import evaluate
 from letitcook.finite.policy import TablePolicy
 from letitcook.training.budget import Spending
@@ -42,6 +42,7 @@ from letitcook.training.selection import (
     promising,
     spread,
 )
+from letitcook.training.spec import decisions_of
 from letitcook.wrappers.remembering import RememberingPolicy
 from letitcook.wrappers.waiting import WaitingEnv
 
@@ -386,10 +387,14 @@ class Training:
             changed = sorted(name for name in ours if ours[name] != theirs[name])
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
         plain = run.policy.policy if isinstance(run.policy, RememberingPolicy) else run.policy
+        candidates = candidates_of(run.checkpoint, run.info)
+        played = self.plan.episodes, 4 + decisions_of(run.info.method, run.info.decisions).n
+        if any(candidate.screening.shape != played for candidate in candidates):
+            raise FileFormatError("the saved candidates have not played this run's episodes; the file is damaged")
         self.learner.restore(run.checkpoint)
+        self.candidates = candidates
         if self.spending is not None and run.spent is not None:  # after the episodes that are run again
             self.spending.resume(run.spent)
-        self.candidates = candidates_of(run.checkpoint, run.info)
         self.evaluation_episodes = run.evaluation_episodes
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, plain, run.seconds
 

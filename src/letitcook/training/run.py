@@ -480,6 +480,8 @@ def candidates_of(arrays: Mapping[str, NDArray[Any]], info: RunInfo) -> list[Can
         rows = np.array(screening, dtype=np.float64)
         log_lambda, paid = None if np.isnan(z) else z, paid_for(info.decisions)
         found.append(Candidate(int(step), log_lambda, policy, rows, decision=int(sum(decision)), paid=paid))
+    if len({candidate.screening.shape for candidate in found}) > 1:
+        raise FileFormatError("the saved candidates have not played the same episodes; the file is damaged")
     return found
 
 
