@@ -37,12 +37,13 @@ from safetensors.numpy import load, save
 
 from letitcook import learn, make, wrap
 from letitcook.core.decisions import Timesteps
+from letitcook.deep.policy import NetworkPolicy
 from letitcook.deploy import numpy_policy
 from letitcook.deploy.export import to_numpy
 from letitcook.deploy.numpy_policy import load as load_numpy
 from letitcook.errors import LetItCookError
 from letitcook.evaluation.persistence import Recording, audit, record
-from letitcook.evaluation.schedules import SchedulePolicy
+from letitcook.evaluation.schedules import PacedPolicy, SchedulePolicy
 from letitcook.experiments.results import optima
 from letitcook.experiments.suite_file import parse_suite
 from letitcook.experiments.suites import Row, suite
@@ -150,7 +151,11 @@ def _schedule_and_memory() -> dict[str, Target]:
     timers = learn(make("cook", mode="wrap", hidden=True), steps=12_000, preset="exact", memory="auto", progress=False)
     small = {name: value for name, value in SMALL.items() if name != "fourier_features"}
     window = learn(make("mountain-car"), steps=1_000, preset="paper", settings=small, memory=2, progress=False)
-    for name, run in {"schedule": schedule, "timers": timers, "window": window}.items():
+    car = wrap(gym.make("MountainCar-v0"), lambda o: 2 if o[1] > 0 else 0, wait=1, durations=(2, 4))
+    around = learn(car, steps=100, preset="paper", settings=small, progress=False)
+    assert isinstance(around.policy, NetworkPolicy)
+    paced = replace(around, policy=PacedPolicy(around.policy, 3, around.decisions.durations))
+    for name, run in {"schedule": schedule, "paced": paced, "timers": timers, "window": window}.items():
         found[f"run {name}"] = Target(run.files(), _deciding, LetItCookError, sign=True)
         found[f"numpy {name}"] = _exported(run)
     return found
@@ -201,6 +206,8 @@ def _decide(run: Learned) -> None:
     policy: Any = run.policy
     if isinstance(policy, SchedulePolicy):
         policy.predict(None)
+    elif isinstance(policy, PacedPolicy):
+        policy.predict(np.zeros(policy.policy.observation_size, dtype=np.float32), 0)
     elif isinstance(policy, RememberingPolicy):
         space = policy.remembers.space
         shape = space.shape or ()

@@ -262,14 +262,14 @@ def test_candidates_that_played_other_episodes_are_refused() -> None:
     training = prepare(make("mountain-car"), spec)
     next(training.run())
     again = prepare(make("mountain-car"), spec)
-    for cut in ((slice(49), slice(None)), (slice(None), slice(5))):
-        for of in (training.candidates[:1], training.candidates):
-            stopped = training.stopped()
-            assert stopped.checkpoint is not None
-            for i, candidate in enumerate(of):
-                stopped.checkpoint[f"candidate.{i}.screening"] = candidate.screening[cut]
-            with pytest.raises(FileFormatError, match="episodes; the file is damaged"):
-                again.resume(stopped)
+    rows, columns = (slice(49), slice(None)), (slice(None), slice(5))
+    for cut, of in ((rows, training.candidates), (rows, training.candidates[:1]), (columns, training.candidates[:1])):
+        stopped = training.stopped()
+        assert stopped.checkpoint is not None
+        for i, candidate in enumerate(of):
+            stopped.checkpoint[f"candidate.{i}.screening"] = candidate.screening[cut]
+        with pytest.raises(FileFormatError, match="episodes; the file is damaged"):
+            again.resume(stopped)
     again.resume(training.stopped())
 
 

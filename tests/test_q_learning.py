@@ -52,8 +52,9 @@ def test_kernel_equals_the_literal_algorithm_bit_for_bit(name: str, objective: O
 def test_a_few_steps_of_every_variant() -> None:
     """As above, with a short horizon that cuts waits, and all that is counted; fast also where nothing is compiled."""
     count = replace(PAPER, alpha_end=0.01, epsilon=0.9, epsilon_end=0.1, schedule=90, timestep="decision")
+    one = [replace(PAPER, alpha_end=0.01, schedule=90), replace(PAPER, epsilon=0.9, epsilon_end=0.1, schedule=90)]
     around = Decisions(WRAPPER, wait=1, durations=(2, 4), cost="base")
-    for n, setting in enumerate([*VARIANTS.values(), count]):
+    for n, setting in enumerate([*VARIANTS.values(), count, *one]):
         for objective in (LEX, Objective.named("scalar", 0.5)):
             branching = 1 + 2 * (n % 2 == (objective is LEX))
             tables = random_tables(seed=n, states=5, actions=2, branching=branching, starts=2)

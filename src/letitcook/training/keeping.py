@@ -63,6 +63,8 @@ class RunFolder:
         """Write a checkpoint if it is time for one; a disk that is full for a while does not end the run."""
         if time.monotonic() < self._next or training.best is None:
             return
+        if training.enough:  # a state does not say that a callback has ended the run; the one before comes to it again
+            return
         try:
             self.keep(training.stopped())
             self.problem = None

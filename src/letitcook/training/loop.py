@@ -42,7 +42,6 @@ from letitcook.training.selection import (
     promising,
     spread,
 )
-from letitcook.training.spec import decisions_of
 from letitcook.wrappers.remembering import RememberingPolicy
 from letitcook.wrappers.waiting import WaitingEnv
 
@@ -306,7 +305,7 @@ class Training:
             family = self.learner.log_lambda_range is not None and not wraps
             choice = choose(candidates, play, looks, self.plan.tolerance, FRESH_EPISODES if family else None)
         chosen = choice.candidate
-        rows = np.concatenate([chosen.screening, *chosen.looks])
+        rows = np.concatenate([played[:, :4] for played in (chosen.screening, *chosen.looks)])
         self.policy, self.best = chosen.policy, self._point(rows)._replace(step=chosen.step, decision=chosen.decision)
         self.chosen = {
             "log10_lambda": chosen.log_lambda,
@@ -388,8 +387,7 @@ class Training:
             raise SettingError(f"the stopped run had other settings ({', '.join(changed)}); give it the same to resume")
         plain = run.policy.policy if isinstance(run.policy, RememberingPolicy) else run.policy
         candidates = candidates_of(run.checkpoint, run.info)
-        played = self.plan.episodes, 4 + decisions_of(run.info.method, run.info.decisions).n
-        if any(candidate.screening.shape != played for candidate in candidates):
+        if any(len(candidate.screening) != self.plan.episodes for candidate in candidates):
             raise FileFormatError("the saved candidates have not played this run's episodes; the file is damaged")
         self.learner.restore(run.checkpoint)
         self.candidates = candidates
