@@ -31,16 +31,21 @@ LAMBDA = 0.1
 """λ of the scalarised view: below what a step is worth, so that the task comes first."""
 
 
-class WithoutVelocities(gym.ObservationWrapper):
-    """Shows where the cart and the pole are, and not how fast."""
+class Shown(gym.ObservationWrapper):
+    """Shows some of the numbers of an observation; with all of them, the same loop in Python with nothing hidden."""
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(self, env: gym.Env[Any, Any], places: list[int]) -> None:
         super().__init__(env)
-        self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+        self._places = places
+        self.observation_space = spaces.Box(-np.inf, np.inf, (len(places),), np.float32)
 
     def observation(self, observation: Any) -> Any:
-        """Return position and angle."""
-        return np.asarray(observation, dtype=np.float32)[[0, 2]]
+        """Return the numbers that are shown."""
+        return np.asarray(observation, dtype=np.float32)[self._places]
+
+
+POSITIONS, EVERYTHING = [0, 2], [0, 1, 2, 3]
+"""Of a cart and its pole."""
 
 
 class VectorCook(gym.Env[Any, Any]):
@@ -108,10 +113,8 @@ def waiting(task: str, hidden: bool) -> WaitingEnv:
     """Return the waiting environment that is compared."""
     about = make(task)
     if task == "cartpole":
-        plain = gym.make("letitcook/CartPole-v0")
-        return WaitingEnv(
-            WithoutVelocities(plain) if hidden else plain, about.decisions.wait, about.decisions.durations
-        )
+        cart = Shown(gym.make("letitcook/CartPole-v0"), POSITIONS if hidden else EVERYTHING)
+        return WaitingEnv(cart, about.decisions.wait, about.decisions.durations)
     kitchen = gym.wrappers.TimeLimit(VectorCook(hidden), 200)
     return wrap(kitchen, handwritten, about.decisions.wait, about.decisions.durations, cost="decisions")
 
@@ -129,6 +132,8 @@ def run(task: str, what: str, seed: int, steps: int) -> dict[str, Any]:
         if what == "frames":
             env = WaitingEnv(Frames(env.env, 3), env.decisions.wait, env.decisions.durations)
         result = learn(env, steps=steps, seed=seed, preset="best", memory=MEMORY.get(what), progress=False)
+        if not result.finished:
+            raise SystemExit("stopped before its end: nothing is written")
         played = evaluate(env, result.policy, episodes=EPISODES, seed=seed)
         numbers = {"return": played.task_return, "length": played.length, "queries": played.queries}
     return {"task": task, "what": what, "seed": seed, "steps": steps, **numbers, "cpu_s": time.process_time() - began}

@@ -94,6 +94,7 @@ def lq_learning(
     Q = [[[float(settings.initial)] * n for _ in range(K)] for _ in range(tables.n_states)]
     Q.append([[0.0] * n for _ in range(K)])  # the end is worth nothing
     visits: dict[tuple[int, int], int] = {}
+    followed: dict[tuple[int, int], dict[int, list[float]]] = {}  # next state: how often, mean reward, mean discount
     done, decided = 0, 0
     s = world.reset()
     while True:
@@ -103,7 +104,7 @@ def lq_learning(
         path = [s]
 
         def update(
-            i: int, j: int, u: int, alpha: float, path: list[int] = path, rewards: list[float] = rewards
+            i: int, j: int, u: int, alpha: float, new: bool, path: list[int] = path, rewards: list[float] = rewards
         ) -> None:
             G, discount = 0.0, 1.0
             for r in rewards[i:j]:
@@ -115,13 +116,29 @@ def lq_learning(
             if settings.visit_power > 0:
                 visits[before, u] = visits.get((before, u), 0) + 1
                 alpha = alpha / visits[before, u] ** settings.visit_power
+            if new and settings.backup == "full":
+                of = followed.setdefault((before, u), {}).setdefault(after, [0, 0.0, 0.0])
+                of[0] += 1
+                of[1] += (G - of[1]) / of[0]
+                of[2] += (discount - of[2]) / of[0]
             for k in range(K):
-                seen = Q[after] if settings.bootstrap == "lexicographic" else Q[after][: k + 1]
-                v = lex_argmax(seen, settings.slack)
-                target = weights[k][0] * G - weights[k][1] * decisions.costs_of[u] + discount * Q[after][k][v]
-                Q[before][k][u] = (1.0 - alpha) * Q[before][k][u] + alpha * target
 
-        def learn(i: int, j: int, u: int, alpha: float, update: Any = update) -> None:
+                def worth(state: int, k: int = k) -> float:
+                    seen = Q[state] if settings.bootstrap == "lexicographic" else Q[state][: k + 1]
+                    return Q[state][k][lex_argmax(seen, settings.slack)]
+
+                if settings.backup == "full":
+                    total = 0.0
+                    for state, (times, gain, left) in followed[before, u].items():
+                        total += times * (
+                            weights[k][0] * gain - weights[k][1] * decisions.costs_of[u] + left * worth(state)
+                        )
+                    Q[before][k][u] = total / sum(times for times, _, _ in followed[before, u].values())
+                else:
+                    target = weights[k][0] * G - weights[k][1] * decisions.costs_of[u] + discount * worth(after)
+                    Q[before][k][u] = (1.0 - alpha) * Q[before][k][u] + alpha * target
+
+        def learn(i: int, j: int, u: int, alpha: float, new: bool, update: Any = update) -> None:
             waits = [v for v in range(n) if decisions.actions_of[v] == decisions.wait]
             if settings.intra_option and u in waits:
                 planned = min(i + int(decisions.durations_of[u]), H)
@@ -129,8 +146,8 @@ def lq_learning(
                     for v in waits:
                         b = a + int(decisions.durations_of[v])
                         if b <= planned and (a, v) != (i, u):
-                            update(a, min(b, j), v, alpha)
-            update(i, j, u, alpha)
+                            update(a, min(b, j), v, alpha, new)
+            update(i, j, u, alpha, new)
 
         while t < H and s != tables.end:
             if done >= steps:
@@ -157,14 +174,14 @@ def lq_learning(
                 t += 1
                 path.append(s)
             taken.append((begun, t, u))
-            learn(begun, t, u, alpha)
+            learn(begun, t, u, alpha, True)
             done, decided = done + t - begun, decided + 1
         if episodes is not None:
             waited = sum(b - a for a, b, u in taken if decisions.actions_of[u] == decisions.wait)
             episodes.append((len(rewards), len(taken), sum(rewards), waited))
         if settings.backward_replay:
             for begun, ended, u in reversed(taken):
-                learn(begun, ended, u, alpha)
+                learn(begun, ended, u, alpha, False)
         s = world.reset()
 
 

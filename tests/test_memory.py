@@ -47,8 +47,12 @@ def test_a_window_keeps_what_was_done_how_long_and_what_was_seen_before() -> Non
     now = recall.decided(now, 3, 4, np.array([0.2]))
     now = recall.decided(now, 0, 1, np.array([0.3]))
     vector = recall.vector(np.array([0.3]), now)
-    assert vector.tolist() == pytest.approx([0.3, 1.0, 0.0, 0.2, 0.2, 0.0, 1.0, 0.8, 0.1])
+    # Of real numbers, the change in a step: (0.3 - 0.2) / 1 and (0.2 - 0.1) / 4.
+    assert vector.tolist() == pytest.approx([0.3, 1.0, 0.0, 0.2, 0.1, 0.0, 1.0, 0.8, 0.025])
     assert recall.vector_space.shape == vector.shape
+    discrete = Recall(Memory(window=1), U, spaces.Discrete(2))
+    then = discrete.decided(discrete.begin(1), 3, 4, 0)
+    assert discrete.vector(0, then).tolist() == pytest.approx([1.0, 0.0, 0.0, 1.0, 0.8, 0.0, 1.0])
 
 
 def test_a_function_of_the_users_gives_the_parts() -> None:

@@ -58,6 +58,20 @@ def test_the_job_planned_over_beliefs_is_the_same(kwargs: dict[str, Any]) -> Non
     assert -best.task_return == pytest.approx(expected(exact_schedule(known, costs), known, costs).cost)
 
 
+@pytest.mark.parametrize("late", [0.03, 1.0, 40.0])
+def test_the_next_check_is_found_where_it_is_looked_for(late: float) -> None:
+    """The search that goes no further than the check after a later time, against one over all times."""
+    rng = np.random.default_rng(0)
+    known = Distribution.of(10.0 * rng.lognormal(0.0, 1.5, 300), rng.random(300))
+    times, mass = np.concatenate([[0.0], known.times]), np.concatenate([[0.0], known.mass])
+    worth = np.zeros(len(times))
+    for i in range(len(times) - 2, -1, -1):
+        late_by = [mass[i + 1 : j + 1] @ (times[j] - times[i + 1 : j + 1]) for j in range(i + 1, len(times))]
+        worth[i] = mass[i + 1 :].sum() + np.min(late * np.array(late_by) + worth[i + 1 :])
+    costs = Costs(1.0, late)
+    assert expected(exact_schedule(known, costs), known, costs).cost == pytest.approx(worth[0])
+
+
 def test_what_is_expected_is_what_happens() -> None:
     rng = np.random.default_rng(0)
     x, chosen = bimodal(rng, 300), schedule(bimodal(rng, 50), 1.0, 0.1)

@@ -12,6 +12,7 @@ from letitcook import make
 from letitcook.core.decisions import WRAPPER, Decisions
 from letitcook.core.objective import Objective
 from letitcook.errors import FileFormatError, FinitenessError, SettingError
+from letitcook.finite import learner as finite_learner
 from letitcook.finite.learner import QLearner
 from letitcook.finite.plan import plan_tables
 from letitcook.finite.policy import TablePolicy
@@ -33,6 +34,8 @@ VARIANTS = {
     "initial values and slack": replace(PAPER, initial=-7.5, slack=0.5),
     "falling with visits": replace(PAPER, alpha=1.0, visit_power=0.6, intra_option=True),
     "intra-option and replay, discounted": replace(PAPER, gamma=0.95, intra_option=True, backward_replay=True),
+    "full backups": replace(PAPER, backup="full", slack=0.1),
+    "full backups of everything, discounted": replace(EXACT, backup="full", gamma=0.95, bootstrap_on_truncation=False),
 }
 
 
@@ -141,15 +144,16 @@ def test_learned_return_is_near_the_exact_optimum_where_transitions_are_random(s
     assert learned == pytest.approx(exact, rel=0.02, abs=0.05)
 
 
-def test_stopping_and_going_on_gives_the_same_bits() -> None:
+@pytest.mark.parametrize("values", [EXACT, EXACT_RANDOM], ids=["sample", "full"])
+def test_stopping_and_going_on_gives_the_same_bits(values: QSettings) -> None:
     tables = random_tables(seed=1, states=6, actions=3, branching=2)
     decisions = random_decisions(3, (2, 4))
-    through = QLearner(tables, decisions, 30, LEX, EXACT, seed=4)
+    through = QLearner(tables, decisions, 30, LEX, values, seed=4)
     through.advance(1_001)
     through.advance(2_000)
-    first = QLearner(tables, decisions, 30, LEX, EXACT, seed=4)
+    first = QLearner(tables, decisions, 30, LEX, values, seed=4)
     first.advance(1_001)
-    second = QLearner(tables, decisions, 30, LEX, EXACT, seed=99)
+    second = QLearner(tables, decisions, 30, LEX, values, seed=99)
     second.restore(first.arrays())
     second.advance(2_000)
     assert through.steps == second.steps
@@ -226,3 +230,20 @@ def test_a_saved_learner_of_another_world_does_not_fit() -> None:
     large = QLearner(random_tables(0, 4, 3), decisions, 10, LEX)
     with pytest.raises(FileFormatError, match="has shape"):
         large.restore(small.arrays())
+    counting = QLearner(random_tables(0, 3, 3), decisions, 10, LEX, EXACT_RANDOM)
+    damaged = counting.arrays()
+    damaged["followed"][0, 0, 0, 0] = 4
+    with pytest.raises(FileFormatError, match="does not fit"):
+        counting.restore(damaged)
+
+
+def test_where_there_is_no_room_for_more_outcomes_the_rarest_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finite_learner, "MOST_OUTCOMES", 4)
+    tables = random_tables(seed=0, states=40, actions=2, branching=30)
+    learner = QLearner(tables, random_decisions(2, (2,)), 30, Objective.named("task"), EXACT_RANDOM, seed=0)
+    assert learner.arrays()["followed"].shape[-1] == 4
+    learner.advance(50_000)
+    after, times = learner.arrays()["followed"]
+    assert (times[:-1, 1] > 0).all(), "every place is taken"
+    assert all(len(set(rows.tolist())) == 4 for rows in after[:-1, 1]), "by different rows"
+    assert np.isfinite(learner.Q).all()

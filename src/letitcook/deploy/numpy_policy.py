@@ -253,13 +253,16 @@ class _Memory:
         if not self.vector:
             blank = np.zeros_like(observation)
             return observation, counts, [(a, steps, blank if seen is None else seen) for a, steps, seen in past]
-        now = flat(self.space, observation)
-        entries = [now, np.array(counts) * self.scale]
+        later = flat(self.space, observation)
+        entries = [later, np.array(counts) * self.scale]
         for action, steps, seen in past:
-            hot = np.zeros(self.n_actions + 1)
+            hot, told = np.zeros(self.n_actions + 1), np.zeros(len(later))
             if seen is not None:
+                before = flat(self.space, seen)
                 hot[action], hot[-1] = 1.0, steps * self.scale
-            entries += [hot, np.zeros(len(now)) if seen is None else flat(self.space, seen)]
+                told = (later - before) / max(steps, 1) if self.space["type"] == "Box" else before
+                later = before
+            entries += [hot, told]
         return np.concatenate(entries).astype(np.float32)
 
 

@@ -38,6 +38,9 @@ from letitcook.finite.settings import CHOICES, PAPER, QSettings
 from letitcook.finite.tables import Tables, observation_key
 from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
 
+OUTCOMES, FEWEST_OUTCOMES, MOST_OUTCOMES = 1_000_000, 4, 32
+"""What full backups count in all, and the fewest and the most outcomes of a row and decision, whatever their number."""
+
 
 class QLearner:
     """Q-learning with `K` objectives; advances by primitive steps, and can stop and go on anywhere.
@@ -100,6 +103,8 @@ class QLearner:
         )
         Q = np.full((rows + 1, K, U), float(settings.initial))
         Q[rows] = 0.0
+        outcomes = min(max(OUTCOMES // (rows * U), FEWEST_OUTCOMES), MOST_OUTCOMES)
+        counted = (2, rows + 1, U, outcomes) if settings.backup == "full" else (2, 1, 1, 1)
         self._memory = Memory(
             Q=Q,
             visits=np.zeros((rows + 1, U) if settings.visit_power > 0.0 else (1, 1), dtype=np.int64),
@@ -111,6 +116,8 @@ class QLearner:
             taken=np.zeros((2, H), dtype=np.int64),
             value=np.zeros(K),
             bar=np.zeros(K),
+            followed=np.zeros(counted, dtype=np.int64),
+            gained=np.zeros(counted),
         )
         self._counts: NDArray[np.float64] | None = None
         start = draw(self._world.start_cumulative, 0, len(tables.start_state), self._memory.rng)
@@ -203,15 +210,22 @@ class QLearner:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that is needed to go on later, to the same bits."""
-        return {name: np.array(array) for name, array in self._memory._asdict().items()}
+        return {name: np.array(array) for name, array in self._kept().items()}
+
+    def _kept(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the memory that hold something."""
+        memory = self._memory._asdict()
+        unused = () if self.settings.backup == "full" else ("followed", "gained")
+        return {name: array for name, array in memory.items() if name not in unused}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned; all of it is checked first, for the kernels check nothing."""
-        memory, expected = self._memory._asdict(), self._expected()
+        memory, expected = self._kept(), self._expected()
         saved = {name: checked(arrays, name, expected[name]) for name in memory}
         state, time, taken = saved["clock"][STATE:].tolist()
         fits = state < len(self._world.rows) - 1 and taken <= time < self._world.horizon
         decisions, times = saved["taken"].max(axis=1).tolist()
+        fits = fits and ("followed" not in saved or saved["followed"][0].max() < len(self._memory.Q))
         if not (fits and decisions < self.decisions.n and times < self._world.horizon):
             raise FileFormatError("the saved episode does not fit the environment; the file is damaged")
         for name, array in memory.items():
@@ -225,9 +239,10 @@ class QLearner:
             "path": (0, len(self._world.rows) - 1),
             "seen": (0, len(self._memory.Q) - 1),
             "taken": (0, max(self._world.horizon, self.decisions.n) - 1),
+            "followed": (0, MOST_STEPS),
         }
         expected = {}
-        for name, array in self._memory._asdict().items():
+        for name, array in self._kept().items():
             low, high = ends.get(name, (None, None))
             expected[name] = Expected(array.shape, "real" if array.dtype.kind == "f" else "whole", low, high)
         return expected

@@ -21,7 +21,10 @@ Beyond the paper, and off by default:
   them that lie as many steps apart as a shorter wait has are a valid experience of it;
 - **backward replay**: at the end of an episode its decisions are learned from once more, last one first, so that what
   was found at the end reaches the beginning at once;
-- a **step size that falls with visits**, `α = 1 / visits^ω`, for random transitions.
+- a **step size that falls with visits**, `α = 1 / visits^ω`, for random transitions;
+- **full backups**, for random transitions too: a value is set to the mean over everything that has followed the
+  decision so far, in place of a step towards what followed this time (adaptive real-time dynamic programming; Barto,
+  Bradtke and Singh 1995). Values then differ by what is random alone, not by when each of them was last updated.
 
 Where a policy remembers, a row of `Q` is what is seen *and* remembered. It is then no function of the state, and is
 followed from decision to decision by `Recall`.
@@ -103,6 +106,7 @@ class Rule(Struct):
     bootstrap_on_truncation: bool
     intra_option: bool
     backward_replay: bool
+    backup: int
     wait: int
     """The wait action."""
     horizon: int
@@ -128,6 +132,10 @@ class Memory(Struct):
     """Scratch: the values that a state is worth to each objective, `(K,)`."""
     bar: NDArray[np.float64]
     """Scratch: the least value that is good enough in each objective, `(K,)`."""
+    followed: NDArray[np.int64]
+    """Rows that followed each row and decision, and how often: `(2, rows, decisions, outcomes)`."""
+    gained: NDArray[np.float64]
+    """Mean task reward and discount on the way there, of the same shape."""
 
 
 STEPS, DECISIONS, EPISODES, STATE, TIME, TAKEN = range(6)
@@ -145,7 +153,7 @@ def beyond_the_paper(world: World, rule: Rule, weights: Weights, memory: Memory)
     learner, whole, real = tuple(typeof(each) for each in (world, rule, weights, memory)), types.int64, types.float64
     intra_option = learn_intra_option if rule.intra_option else no_intra_option
     replay = replay_backwards if rule.backward_replay else no_replay
-    inside = Pointer(intra_option, *learner, whole, whole, whole, whole, real)
+    inside = Pointer(intra_option, *learner, whole, whole, whole, whole, real, types.boolean)
     return Beyond(inside, Pointer(replay, *learner, whole, whole, real, inside.type))
 
 
@@ -196,9 +204,9 @@ def learn(
             path[t] = s
         # update Q0[s, u], then Q1[s, u]
         if rule.intra_option and world.actions[u] == rule.wait:
-            call(beyond.learn_intra_option, (world, rule, weights, memory, u, row, begun, t, alpha))
+            call(beyond.learn_intra_option, (world, rule, weights, memory, u, row, begun, t, alpha, True))
         after = row_after(world, row, world.actions[u], t - begun, s)
-        greedy = update(world, rule, weights, memory, u, row, after, begun, t, alpha)
+        greedy = update(world, rule, weights, memory, u, row, after, begun, t, alpha, True)
         row = after
         seen[t] = row
         # s ← s', t ← t + elapsed
@@ -275,8 +283,12 @@ def update(
     t: int,
     until: int,
     alpha: float,
+    new: bool,
 ) -> int:
-    """Update Q by decision `u` from row `s` to row `s_after`, from time `t` to `until`; return what is greedy then."""
+    """Update Q by decision `u` from row `s` to row `s_after`, from time `t` to `until`; return what is greedy then.
+
+    `new` is False where it is learned from once more.
+    """
     Q = memory.Q
     G, discount = 0.0, 1.0
     for i in range(t, until):
@@ -287,6 +299,11 @@ def update(
     if rule.visit_power > 0.0:
         memory.visits[s, u] += 1
         alpha /= memory.visits[s, u] ** rule.visit_power
+    if rule.backup == 1:
+        if new:
+            count_outcome(memory, s, u, s_after, G, discount)
+        full_backup(world, rule, weights, memory, s, u)
+        return lex_row(Q, weights, s_after, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
     greedy = 0
     for k in range(len(weights) + 1):
         if k == 0 or s == s_after:  # where s' = s, the row has just been written
@@ -298,8 +315,51 @@ def update(
 
 
 @compiled
+def count_outcome(memory: Memory, s: int, u: int, s_after: int, G: float, discount: float) -> None:
+    """Count that row `s_after` followed decision `u` in row `s`; where there is no room, the rarest row gives way."""
+    at, rarest = 0, 0
+    times = memory.followed[1, s, u]
+    while at < len(times) and times[at] > 0 and memory.followed[0, s, u, at] != s_after:
+        rarest = at if times[at] < times[rarest] else rarest
+        at += 1
+    if at == len(times):
+        at = rarest
+        times[at] = 0
+    memory.followed[0, s, u, at] = s_after
+    times[at] += 1
+    memory.gained[0, s, u, at] += (G - memory.gained[0, s, u, at]) / times[at]
+    memory.gained[1, s, u, at] += (discount - memory.gained[1, s, u, at]) / times[at]
+
+
+@compiled
+def full_backup(world: World, rule: Rule, weights: Weights, memory: Memory, s: int, u: int) -> None:
+    """Set Q of a row and decision to its mean over everything that has followed it so far."""
+    times = memory.followed[1, s, u]
+    for k in range(len(weights)):
+        total, n = 0.0, 0
+        for i in range(len(times)):
+            if times[i] == 0:
+                break
+            after = memory.followed[0, s, u, i]
+            lex_row(memory.Q, weights, after, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
+            reward = weights[k][0] * memory.gained[0, s, u, i] - weights[k][1] * world.costs[u]
+            total += times[i] * (reward + memory.gained[1, s, u, i] * memory.value[k])
+            n += times[i]
+        memory.Q[s, k, u] = total / n
+
+
+@compiled
 def learn_intra_option(
-    world: World, rule: Rule, weights: Weights, memory: Memory, u: int, row: int, t: int, until: int, alpha: float
+    world: World,
+    rule: Rule,
+    weights: Weights,
+    memory: Memory,
+    u: int,
+    row: int,
+    t: int,
+    until: int,
+    alpha: float,
+    new: bool,
 ) -> None:
     """Learn from every shorter wait inside the wait `u` in row `row`, from time `t` to `until`, last ones first."""
     # Which ones are inside is a matter of the plan, not of how it went: to count those that the episode's end cut
@@ -313,12 +373,21 @@ def learn_intra_option(
             if world.actions[v] == rule.wait and j <= planned and not (i == t and v == u):
                 j = min(j, until)
                 after = row_after(world, begun, rule.wait, j - i, memory.path[j])
-                update(world, rule, weights, memory, v, begun, after, i, j, alpha)
+                update(world, rule, weights, memory, v, begun, after, i, j, alpha, new)
 
 
 @compiled
 def no_intra_option(
-    world: World, rule: Rule, weights: Weights, memory: Memory, u: int, row: int, t: int, until: int, alpha: float
+    world: World,
+    rule: Rule,
+    weights: Weights,
+    memory: Memory,
+    u: int,
+    row: int,
+    t: int,
+    until: int,
+    alpha: float,
+    new: bool,
 ) -> None:
     """Stands in for `learn_intra_option` where it is off."""
 
@@ -338,8 +407,8 @@ def replay_backwards(
     for n in range(decisions - 1, -1, -1):
         u, t = memory.taken[0, n], memory.taken[1, n]
         if rule.intra_option and world.actions[u] == rule.wait:
-            call(intra_option, (world, rule, weights, memory, u, memory.seen[t], t, until, alpha))
-        update(world, rule, weights, memory, u, memory.seen[t], memory.seen[until], t, until, alpha)
+            call(intra_option, (world, rule, weights, memory, u, memory.seen[t], t, until, alpha, False))
+        update(world, rule, weights, memory, u, memory.seen[t], memory.seen[until], t, until, alpha, False)
         until = t
 
 

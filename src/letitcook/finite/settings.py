@@ -52,6 +52,8 @@ class QSettings:
     """Learn from every shorter wait inside an executed wait."""
     backward_replay: bool = False
     """Learn from each episode once more from its end to its beginning."""
+    backup: Literal["sample", "full"] = "sample"
+    """Move a value towards what followed this time, by `alpha`; or set it to the mean over all that followed so far."""
 
     def __post_init__(self) -> None:
         checks = {
@@ -75,13 +77,14 @@ CHOICES = {
     "timestep": ("step", "decision"),
     "bootstrap": ("max", "lexicographic"),
     "ties": ("first", "random"),
+    "backup": ("sample", "full"),
 }
 """Settings that are one of a few names."""
 PAPER = QSettings(bootstrap="lexicographic")
 """The paper's table of LQ-learning hyperparameters, with what it leaves open chosen to be nearest to its results."""
 EXACT = QSettings(alpha=1.0, intra_option=True, backward_replay=True)
 """Beyond the paper: deterministic transitions need no averaging, and every episode is used to the full."""
-EXACT_RANDOM = QSettings(alpha=1.0, visit_power=0.7, epsilon=0.2, intra_option=True, backward_replay=True)
+EXACT_RANDOM = replace(EXACT, epsilon=0.2, bootstrap="lexicographic", backup="full")
 """The same for random transitions, which must be averaged."""
 
 

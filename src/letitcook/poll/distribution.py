@@ -24,7 +24,7 @@ from scipy.special import ndtr
 
 from letitcook.errors import FileFormatError, SettingError
 
-GRID = 2_400
+GRID = 12_000
 """Times of the grid."""
 REACH = 4.0
 """Standard deviations of the prior, on the scale of log time, after which the grid ends."""

@@ -7,9 +7,12 @@ time `t_i` on, if it is not done by then, costs at least ::
     W(t_i) = min over t_j > t_i of  check_cost S(t_i) + lateness_cost E[(t_j - T)⁺; T > t_i, T ≤ t_j] + W(t_j)
 
 which is solved backwards over the times of the distribution (`W` is not divided by `S`). Nothing is gained by a check
-between them, as no job ends there. Where something expires if it is not used for a while, such as a cache, a check
-after a longer wait than `cache_seconds` costs `cache_cost` more; then a check just before that may be worth its price,
-so times that lie a multiple of `cache_seconds` before or after others are tried too.
+between them, as no job ends there. What a later check adds to the lateness is the less the later `t_i` is, so the best
+`t_j` never moves back as `t_i` grows, and is not looked for beyond that of the time after `t_i`.
+
+Where something expires if it is not used for a while, such as a cache, a check after a longer wait than `cache_seconds`
+costs `cache_cost` more; then all times are tried, and a check just before that may be worth its price, so times that
+lie a multiple of `cache_seconds` before or after others are tried too.
 """
 
 from __future__ import annotations
@@ -159,9 +162,10 @@ def exact_schedule(distribution: Distribution, costs: Costs) -> Schedule:
     left = np.maximum(1.0 - done, 0.0)
     left[-1] = 0.0
     n = len(times)
-    value, choice = np.zeros(n), np.zeros(n, dtype=np.int64)
+    value, choice = np.zeros(n), np.full(n, n - 1, dtype=np.int64)
+    expires = costs.cache_seconds is not None and costs.cache > 0.0
     for i in range(n - 2, -1, -1):
-        later = slice(i + 1, n)
+        later = slice(i + 1, n if expires else choice[i + 1] + 1)
         late = times[later] * (done[later] - done[i]) - (moment[later] - moment[i])
         total = costs.of_check(times[later] - times[i]) * left[i] + costs.lateness * late + value[later]
         best = int(np.argmin(total))

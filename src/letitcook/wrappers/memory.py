@@ -159,6 +159,7 @@ class Recall:
             raise SettingError(f"the memory times action {unknown[0]}, and there are {len(decisions.actions)} actions")
         self._flat = spaces.flatdim(space) if memory.window or not isinstance(space, spaces.Box) else 0
         self._scale = 1.0 / max(decisions.durations, default=1)
+        self._continuous = isinstance(space, spaces.Box)
 
     def begin(self, observation: Any) -> Recollection:
         """Return what is remembered when an episode begins."""
@@ -208,14 +209,20 @@ class Recall:
         """Return an observation with what is remembered as one vector, for networks.
 
         Steps are in units of the longest wait. A decision of the window is the action as one-hot, its steps, and what
-        was seen before it.
+        was seen before it; of an observation of real numbers, by how much it then changed in a step on average: a
+        network learns slowly what depends on small differences of its inputs.
         """
-        entries: list[Any] = [self._flattened(observation), np.array(remembered.counts) * self._scale]
+        later = self._flattened(observation)
+        entries: list[Any] = [later, np.array(remembered.counts) * self._scale]
         for action, steps, seen in remembered.past:
             hot = np.zeros(len(self.decisions.actions) + 1, dtype=np.float32)
+            told = np.zeros(len(later), dtype=np.float32)
             if seen is not None:
+                before = self._flattened(seen)
                 hot[action], hot[-1] = 1.0, steps * self._scale
-            entries += [hot, np.zeros(spaces.flatdim(self.space)) if seen is None else self._flattened(seen)]
+                told = (later - before) / max(steps, 1) if self._continuous else before
+                later = before
+            entries += [hot, told]
         return np.concatenate(entries).astype(np.float32)
 
     def _flattened(self, observation: Any) -> NDArray[Any]:
