@@ -13,6 +13,7 @@ from gymnasium import spaces
 import letitcook
 from letitcook import make, wrap
 from letitcook.adapters import as_policy, named_policy, sb3_zip
+from letitcook.adapters.sb3_normalise import read_statistics
 from letitcook.adapters.sb3_spaces import RebuildError, action_space_of, observation_space_of
 from letitcook.errors import FileFormatError, SettingError, UnknownNameError
 
@@ -243,3 +244,29 @@ def test_spaces_that_are_not_read() -> None:
     for text in (None, {}, {":type:": "<class 'gymnasium.spaces.text.Text'>"}, "Discrete(2)"):
         with pytest.raises(RebuildError, match="a space of it is"):
             observation_space_of(text, 2)
+
+
+class _Hostile:
+    """What runs code when it is unpickled by Python's own reader."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+def test_nothing_in_a_file_of_statistics_is_run(tmp_path: Path) -> None:
+    import pickle
+
+    file, trace = tmp_path / "vecnormalize.pkl", tmp_path / "trace"
+    file.write_bytes(pickle.dumps(_Hostile(trace)))
+    with pytest.raises(FileFormatError, match="does not hold statistics"):
+        read_statistics(file)
+    assert not trace.exists()
+    pickle.loads(file.read_bytes())
+    assert trace.exists()  # so it would have run
+    for content in (b"", b"no pickle", pickle.dumps({"obs_rms": 1}), pickle.dumps([np.zeros(3)])):
+        file.write_bytes(content)
+        with pytest.raises(FileFormatError, match="does not hold statistics"):
+            read_statistics(file)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from letitcook.adapters.sb3_normalise import NormalisedPolicy
 from letitcook.adapters.skrl_agent import AgentPolicy
 from letitcook.adapters.torch_module import ModulePolicy
 from letitcook.core.decisions import Policy
@@ -109,7 +110,10 @@ def as_policy(
     if isinstance(base, Policy):
         if hasattr(base, "batched") or _has_class_of(base, "letitcook"):
             return base
-        return PredictingPolicy(base, batched=_has_class_of(base, "stable_baselines3"))
+        of_sb3 = _has_class_of(base, "stable_baselines3")
+        shown = base.get_vec_normalize_env() if of_sb3 and hasattr(base, "get_vec_normalize_env") else None
+        policy = PredictingPolicy(base, batched=of_sb3)
+        return policy if shown is None else NormalisedPolicy(policy, shown.normalize_obs)
     if _has_class_of(base, "skrl.agents"):
         return AgentPolicy(base)
     if _has_class_of(base, "skrl.models"):

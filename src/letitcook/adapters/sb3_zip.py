@@ -18,6 +18,7 @@ from gymnasium import spaces
 
 from letitcook.adapters.policies import as_policy
 from letitcook.adapters.sb3_network import rebuilt
+from letitcook.adapters.sb3_normalise import NormalisedPolicy, read_statistics, statistics_beside
 from letitcook.adapters.sb3_spaces import RebuildError
 from letitcook.core.decisions import Policy
 from letitcook.errors import FileFormatError, SettingError, UnknownNameError
@@ -53,7 +54,8 @@ def read(
 ) -> Policy:
     """Return the policy in a file that `model.save` of Stable-Baselines3 or sb3-contrib wrote.
 
-    Its `predict` answers as `model.predict(deterministic=True)` does. `action_space` is the environment's; without it,
+    Its `predict` answers as `model.predict(deterministic=True)` does; where statistics of `VecNormalize` lie beside the
+    file, observations are normalised first (see `sb3_normalise`). `action_space` is the environment's; without it,
     bounds are those that the file shows as text, in eight digits.
 
     >>> read("missing.zip", "dqn")
@@ -64,9 +66,24 @@ def read(
     name = algo.lower().replace("-", "").replace("_", "")
     if name not in LOADERS:
         raise UnknownNameError("algorithm", algo, LOADERS)
-    file = _existing(Path(path))
-    if trust_pickle:
-        return _unpickled(file, name)
+    file, *beside = files_of(Path(path))
+    normalise = read_statistics(beside[0]) if beside else None
+    policy = _unpickled(file, name) if trust_pickle else _rebuilt(file, name, action_space)
+    return policy if normalise is None else NormalisedPolicy(policy, normalise)
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the file of a model, and after it that of its normalisation if there is one.
+
+    `path` may be a folder of rl-baselines3-zoo: its best model, else its only one.
+    """
+    file = _existing(path)
+    beside = statistics_beside(file)
+    return [file] if beside is None else [file, beside]
+
+
+def _rebuilt(file: Path, name: str, action_space: spaces.Space[Any] | None) -> Policy:
+    """Return the policy in a file without unpickling anything."""
     torch = _torch()
     data, weights = _parts(file, torch)
     found = algorithm_of(data, weights)
@@ -120,6 +137,11 @@ def _text(data: dict[str, Any], *keys: str) -> str:
 
 def _existing(path: Path) -> Path:
     """Return the file; Stable-Baselines3 adds `.zip` to names without it, and so do we."""
+    if path.is_dir():
+        found = [file for file in (path / "best_model.zip", *sorted(path.glob("*.zip"))) if file.is_file()]
+        if found and (found[0].name == "best_model.zip" or len(found) == 1):
+            return found[0]
+        raise FileFormatError(f"{path} holds {len(found)} models; name one of them: FOLDER/MODEL.zip")
     for file in (path, path.with_name(path.name + ".zip")):
         if file.is_file():
             return file

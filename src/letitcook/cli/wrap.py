@@ -150,9 +150,22 @@ def _certified_lines(learned: Learned) -> list[str]:
     rows, spent = learned.choice["candidates"], learned.certificate["spent"]
     if learned.certified:
         lines = [f"  chosen: {learned.choice['name']}"]
+        if learned.savings is None:  # around a student, whose base did not play the same episodes
+            facts = learned.certificate
+            lines += [
+                f"  certified: loses less than {facts['margin']:.3g} (bound {facts['bound']:.3g}, "
+                f"{facts['episodes']:,} episodes)",
+                f"  {facts['queries_saved']:.1%} of the policy's queries saved, task return {learned.task_return:.2f}",
+            ]
     else:
         margin = learned.certificate["margin"]
         lines = [f"  nothing could be certified to lose less than {margin:.3g}: the policy is queried at every step"]
+        nearest = learned.certificate.get("nearest")
+        if nearest is not None and nearest["bound"] < 0.0:
+            lines.append(
+                f"    nearest: {nearest['name']} loses less than {-nearest['bound']:.3g}, by {nearest['episodes']:,} "
+                "episodes; it takes a larger margin or a larger budget"
+            )
     for kind in ("schedule", "persistence", "learned"):
         held = [row for row in rows if row["kind"] == kind and row["difference"] > -learned.certificate["margin"]]
         if held:

@@ -256,11 +256,13 @@ def judge(
         looks=looks,
         at_stake=at_stake,
         guard=failures,
-        reason=_reason(certified, failures, difference, margin, at_stake, len(differences)),
+        reason=reason_of(certified, failures, difference, margin, at_stake, len(differences)),
     )
 
 
-def _reason(certified: bool, failures: Guard, difference: float, margin: float, at_stake: float, episodes: int) -> str:
+def reason_of(
+    certified: bool, failures: Guard, difference: float, margin: float, at_stake: float, episodes: int
+) -> str:
     """Return in words why a wrapper is certified or not."""
     if certified:
         return "the bound is above minus the margin"

@@ -93,6 +93,17 @@ class CertifiedChoice:
     candidates: list[WrapperCandidate]
     margin: float
     at_stake: float
+    paired: bool = True
+    """Whether wrapper and base played the same episodes; else those of the base are the recorded ones."""
+
+    def nearest(self) -> dict[str, Any] | None:
+        """Return which of those that were tested came nearest to a certificate, and which margin it would have met."""
+        tested = [c for c in self.candidates if c.certificate is not None and c.certificate.guard.holds]
+        if not tested:
+            return None
+        best = max(tested, key=lambda c: c.certificate.bound if c.certificate is not None else -math.inf)
+        assert best.certificate is not None
+        return {"name": best.name, "bound": best.certificate.bound, "episodes": best.certificate.episodes}
 
     def table(self) -> list[dict[str, Any]]:
         """Return how each candidate did in the choosing, the fewest queries first, as data that JSON can hold."""
@@ -138,16 +149,9 @@ def choose_certified(
 ) -> CertifiedChoice:
     """Return the certified wrapper with the fewest queries, among schedules, persistence and those `learned`."""
     games = Games(env, seed)
-    base = WrapperCandidate("the base itself", "schedule", SchedulePolicy(1, env.decisions.durations))
-    candidates = [
-        *(WrapperCandidate(s.name, "schedule", s) for s in schedules(env.decisions, horizon_of(env))),
-        *(WrapperCandidate(name, "learned", policy) for name, policy in learned),
-    ]
-    for name, policy in persistent(games, spending, phase):
-        candidates.append(WrapperCandidate(name, "persistence", policy))
-        for period in PACES:
-            paced = PacedPolicy(policy, period, env.decisions.durations)
-            candidates.append(WrapperCandidate(f"every {period} steps, and {name}", "persistence", paced))
+    base = the_base(env)
+    candidates = simple_wrappers(games, spending, phase)
+    candidates += [WrapperCandidate(name, "learned", policy) for name, policy in learned]
     left = choose(games, base, candidates, margin, spending, phase)
     returns = base.returns()
     accepted = margin.of(float(returns.mean()), float(returns.std(ddof=1)) if len(returns) > 1 else 0.0)
@@ -161,6 +165,23 @@ def choose_certified(
             return CertifiedChoice(candidate, candidate.certificate, fresh, alone, base, candidates, accepted, stake)
     known = played or base.played
     return CertifiedChoice(base, None, known, known, base, candidates, accepted, stake)
+
+
+def the_base(env: WaitingEnv) -> WrapperCandidate:
+    """Return the base policy, queried at every step, as a candidate."""
+    return WrapperCandidate("the base itself", "schedule", SchedulePolicy(1, env.decisions.durations))
+
+
+def simple_wrappers(games: Games, spending: Spending, phase: Phase = unseen) -> list[WrapperCandidate]:
+    """Return the candidates that need no training: schedules, persistence, and schedules that wait on by it."""
+    env = games.env
+    found = [WrapperCandidate(s.name, "schedule", s) for s in schedules(env.decisions, horizon_of(env))]
+    for name, policy in persistent(games, spending, phase):
+        found.append(WrapperCandidate(name, "persistence", policy))
+        for period in PACES:
+            paced = PacedPolicy(policy, period, env.decisions.durations)
+            found.append(WrapperCandidate(f"every {period} steps, and {name}", "persistence", paced))
+    return found
 
 
 def persistent(games: Games, spending: Spending, phase: Phase = unseen) -> list[tuple[str, NetworkPolicy]]:

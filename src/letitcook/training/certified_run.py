@@ -14,6 +14,7 @@ from letitcook.evaluation.certificate import Margin
 from letitcook.evaluation.rollout import Evaluation, check_seed
 from letitcook.evaluation.savings import Savings
 from letitcook.training.budget import Budget, Spending
+from letitcook.training.by_student import choose_by_student, suits_a_student
 from letitcook.training.certified import CertifiedChoice, choose_certified
 from letitcook.training.loop import Training
 from letitcook.training.progress import phases
@@ -54,7 +55,10 @@ def untrained(env: WaitingEnv, spec: RunSpec, margin: Margin, spending: Spending
     info = RunInfo("network", spec.method, spec.lam, check_seed(spec.seed), preset, settings, env.decisions)
     info = replace(info, env_spec=env.env_spec)
     with phases(progress) as phase:
-        choice = choose_certified(env, [], margin, spending, spec.seed, phase=phase)
+        if suits_a_student(env, spending.budget):
+            choice = choose_by_student(env, margin, spending, spec.seed, phase=phase)
+        else:
+            choice = choose_certified(env, [], margin, spending, spec.seed, phase=phase)
     point = _point(choice.fresh)
     bare = Learned(choice.chosen.policy, point, point, [point], 0, 0, spending.seconds, info)
     return _with_choice(bare, choice, env, spending)
@@ -63,11 +67,15 @@ def untrained(env: WaitingEnv, spec: RunSpec, margin: Margin, spending: Spending
 def _with_choice(learned: Learned, choice: CertifiedChoice, env: WaitingEnv, spending: Spending) -> Learned:
     fresh = _point(choice.fresh)._replace(step=learned.best.step, decision=learned.best.decision)
     played = Evaluation(choice.fresh, env.decisions)
+    alone = float(np.mean([episode.base_queries for episode in choice.fresh_base]))
     certificate = {
         "certified": choice.certificate is not None,
         "margin": choice.margin,
         "at_stake": choice.at_stake,
         **({} if choice.certificate is None else choice.certificate.summary()),
+        "paired": choice.paired,
+        "nearest": None if choice.certificate is not None else choice.nearest(),
+        "queries_saved": 1.0 - played.base_queries / alone,
         "spent": spending.summary(),
     }
     return replace(
@@ -79,7 +87,9 @@ def _with_choice(learned: Learned, choice: CertifiedChoice, env: WaitingEnv, spe
         seconds=spending.seconds,
         choice={"name": choice.chosen.name, "base_itself": choice.chosen is choice.base, "candidates": choice.table()},
         certificate=certificate,
-        savings=Savings(played, Evaluation(choice.fresh_base, env.decisions), choice.certificate),
+        savings=Savings(played, Evaluation(choice.fresh_base, env.decisions), choice.certificate)
+        if choice.paired
+        else None,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -19,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from letitcook.adapters import named_policy
+from letitcook.adapters import named_policy, sb3_zip
 from letitcook.adapters.actions import wait_action
 from letitcook.adapters.by_name import FORMS
 from letitcook.core.decisions import Cost, check_durations
@@ -112,16 +113,17 @@ class WrappedEnvSpec:
 
 
 def fingerprint(policy: str) -> str:
-    """Return the SHA-256 of a policy's file; nothing is loaded.
+    """Return the SHA-256 of a policy's file, with the normalisation beside it if there is one; nothing is loaded.
 
     >>> len(fingerprint("json.decoder:JSONDecoder"))
     64
     """
     kind, _, rest = policy.partition(":")
     path = Path(rest.partition(":")[2]) if kind == "sb3" else module_file(kind)
-    if kind == "sb3" and path.name and path.suffix != ".zip" and not path.exists():
-        path = path.with_name(f"{path.name}.zip")  # as Stable-Baselines3 does
     try:
+        if kind == "sb3" and path.name:
+            with suppress(FileFormatError):  # then the path itself says what is wrong with it
+                return hashlib.sha256(b"".join(file.read_bytes() for file in sb3_zip.files_of(path))).hexdigest()
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise FileFormatError(

@@ -111,14 +111,25 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
         """Query the base policy at the current observation."""
         if self._observation is None:
             raise SpaceError("the wrapped environment was not reset; call reset() first")
+        action, self._base_state = self._answer(self._observation, self._base_state, self._episode_start)
+        self._episode_start = False
+        return action
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the base policy has kept a state in this episode, so that its answers depend on more than it sees."""
+        return self._base_state is not None
+
+    def answer_at(self, observation: Any) -> Any:
+        """Query a base policy that keeps no state at any observation; it counts like every other query."""
+        return self._answer(observation, None, True)[0]
+
+    def _answer(self, observation: Any, state: Any, start: bool) -> tuple[Any, Any]:
         began = perf_counter()
-        action, self._base_state = self.base.predict(
-            self._observation, self._base_state, np.array([self._episode_start]), deterministic=self.deterministic
-        )
+        action, state = self.base.predict(observation, state, np.array([start]), deterministic=self.deterministic)
         self.base_seconds += perf_counter() - began
         self.base_queries += 1
-        self._episode_start = False
-        return checked_action(action, self.env.action_space)
+        return checked_action(action, self.env.action_space), state
 
 
 def base_env_of(env: gym.Env[Any, Any]) -> BasePolicyEnv | None:

@@ -15,6 +15,7 @@ import gymnasium as gym
 from letitcook.adapters import as_policy, check_spaces
 from letitcook.adapters.actions import wait_action
 from letitcook.core.decisions import Cost
+from letitcook.errors import SpaceError
 from letitcook.wrappers.base_policy import WAIT, BasePolicyEnv
 from letitcook.wrappers.hold import is_hold
 from letitcook.wrappers.vector import WaitingVectorEnv
@@ -72,6 +73,11 @@ def wrap(
     >>> env.reset(seed=0)[0]["last_action"].tolist(), env.step(0)[0]["last_action"].tolist()
     ([0.0], [0.5])
     """
+    if not isinstance(env, gym.Env | gym.vector.VectorEnv):
+        raise SpaceError(
+            f"{type(env).__name__} is not an environment of Gymnasium; give gym.make(...) or gym.make_vec(...), also "
+            "for a model that Stable-Baselines3 trained in its VecEnv: its normalisation comes with the model"
+        )
     if isinstance(env, gym.vector.VectorEnv):
         seen, taken = env.single_observation_space, env.single_action_space
         known = None if is_hold(wait) else wait_action(wait, taken)
