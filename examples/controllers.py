@@ -56,3 +56,13 @@ def swing(state: Any) -> Any:
 def push(state: Any) -> Any:
     """MountainCarContinuous-v0: full power in the direction of travel."""
     return np.array([1.0 if state[1] >= 0.0 else -1.0], dtype=np.float32)
+
+
+def pump(state: Any) -> int:
+    """Acrobot-v1: a torque in the direction in which the lower link swings pumps energy into the arm."""
+    return 2 if state[5] > 0.0 else 0
+
+
+def pole(state: Any) -> int:
+    """CartPole-v1: push to the side to which the pole leans and falls, and the cart away from the edges."""
+    return int(0.05 * state[0] + 0.2 * state[1] + state[2] + 0.5 * state[3] > 0.0)

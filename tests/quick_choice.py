@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 QUICK = {
+    "training.by_student.FOLDS": 2,
+    "training.by_student.LISTENED": 2,
     "training.certified.ROUNDS": (2, 4),
     "training.certified.LEFT": (3,),
     "training.certified.RECORDED": 2,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from letitcook.cli.options import JsonOption, SeedOption, out, print_json
+from letitcook.cli.options import JsonOption, SeedOption, certified_line, out, print_json
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import Evaluation
@@ -55,7 +55,7 @@ def evaluate(
         savings, result = None, evaluate_policy(env, run.policy, episodes, seed)
     if as_json:
         share = {str(duration): value for duration, value in result.wait_share.items()}
-        facts = {**names, **result.summary(), "wait_share": share}
+        facts = {**names, **result.summary(), "wait_share": share, "certified_before": run.certificate}
         print_json(facts if savings is None else {**facts, "savings": savings.summary(cost)})
         return
     title = run.info.task or (run.info.env_spec and run.info.env_spec.env)
@@ -64,6 +64,8 @@ def evaluate(
     )
     for line in _lines(result) if savings is None else savings.lines(cost):
         out.print(line, highlight=False, markup=False)
+    if run.certificate is not None:
+        out.print(f"  when it was chosen: {certified_line(run.certificate)}", highlight=False, markup=False)
 
 
 def per_query(milliseconds: float | None) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +53,18 @@ def check_wait_given(wait: str | None, passive: str | None) -> None:
 def print_json(facts: dict[str, Any]) -> None:
     """Print one JSON object."""
     sys.stdout.write(json.dumps(facts) + "\n")
+
+
+def certified_line(certificate: Mapping[str, Any]) -> str:
+    """Return what a run says of its certificate: whether there is one, margin, bound and episodes.
+
+    >>> certified_line({"certified": False, "margin": 2.0})
+    'nothing could be certified to lose less than 2'
+    """
+    if not certificate["certified"]:
+        return f"nothing could be certified to lose less than {certificate['margin']:.3g}"
+    numbers = f"bound {certificate['bound']:.3g}, {certificate['episodes']:,} episodes"
+    return f"certified to lose less than {certificate['margin']:.3g} ({numbers})"
 
 
 def read_durations(text: str | None) -> tuple[Any, ...] | None:

@@ -19,6 +19,7 @@ from letitcook.cli.options import (
     SeedOption,
     ToleranceOption,
     WaitOption,
+    certified_line,
     check_wait_given,
     out,
     print_json,
@@ -153,13 +154,11 @@ def _certified_lines(learned: Learned) -> list[str]:
         if learned.savings is None:  # around a student, whose base did not play the same episodes
             facts = learned.certificate
             lines += [
-                f"  certified: loses less than {facts['margin']:.3g} (bound {facts['bound']:.3g}, "
-                f"{facts['episodes']:,} episodes)",
+                f"  {certified_line(facts)}",
                 f"  {facts['queries_saved']:.1%} of the policy's queries saved, task return {learned.task_return:.2f}",
             ]
     else:
-        margin = learned.certificate["margin"]
-        lines = [f"  nothing could be certified to lose less than {margin:.3g}: the policy is queried at every step"]
+        lines = [f"  {certified_line(learned.certificate)}: the policy is queried at every step"]
         nearest = learned.certificate.get("nearest")
         if nearest is not None and nearest["bound"] < 0.0:
             lines.append(

@@ -5,9 +5,9 @@ the episodes that were recorded. So there are two samples in place of pairs, and
 Welch's (1947), with the added failures of `certificate.py` among the wrapper's.
 
 Much of the luck of an episode is its beginning. A student of the base plays the same episodes for nothing, and its
-returns are taken from both samples: what is left is where the base differs from its student (a control variate). Each
-half of the recorded episodes is compared with a student of the other half, for a student is better at what it was
-fitted to; the wrapper's episodes are compared with both.
+returns are taken from both samples: what is left is where the base differs from its student (a control variate). A
+student is better at what it was fitted to, so each part of the recorded episodes is compared with a student of the
+other parts, and the wrapper's episodes with all of these students (cross-fitting).
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +48,8 @@ FEW_QUERIES = 20_000
 """Queries of the base below which a budget is spent on a student of it: too few to play pairs of episodes."""
 SHARE_RECORDED, SHARE_TAUGHT = 0.4, 0.5
 """Shares of the budget after which recording and teaching end."""
+FOLDS = 5
+"""Parts of the recorded episodes, each of which is compared with a student of the others."""
 LISTENED, LISTENING_PERIOD = 10, 2
 """Episodes around the student in which it is queried every so many steps; the base is asked about its unsure states."""
 
@@ -77,7 +78,8 @@ def choose_by_student(
     everything, school = _joined(recordings), _School(env, inside, seed)
     student = school.taught(everything)
     if not inside.remembers:
-        student = school.taught(everything, *_corrections(school, student, spending))
+        school.corrections = _corrections(school, student, spending)
+        student = school.taught(everything)
     base, left, candidates = _chosen(school, student, margin, phase)
     alone = [_episode(recording) for recording in recordings]
     returns = np.array([episode.task_return for episode in alone])
@@ -100,12 +102,15 @@ class _School:
     def __init__(self, env: WaitingEnv, inside: BasePolicyEnv, seed: int) -> None:
         self.env, self.inside, self.seed = env, inside, seed
         self.space = numbers_in(inside.env.observation_space)
+        self.corrections: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+        """Further observations and answers."""
 
-    def taught(self, recording: Recording, seen: Any = (), said: Any = ()) -> Student:
-        """Return a student of a recording, and of further observations and answers."""
+    def taught(self, recording: Recording) -> Student:
+        """Return a student of a recording, and of the corrections."""
         observations, answers = recording.observations, recording.answers
-        if len(seen):
-            observations, answers = np.concatenate([observations, seen]), np.concatenate([answers, said])
+        if self.corrections is not None and len(self.corrections[0]):
+            observations = np.concatenate([observations, self.corrections[0]])
+            answers = np.concatenate([answers, self.corrections[1]])
         return Student.of(observations, answers, self.space, self.inside.env.action_space, self.seed)
 
     def around(self, student: Student) -> WaitingEnv:
@@ -200,14 +205,16 @@ class _Trial:
 
     @cached_property
     def _students(self) -> list[Student]:
-        """Students of each half of the recorded episodes."""
-        return [self.school.taught(_joined(self.recordings[i::2])) for i in range(2)]
+        """Students of the recorded episodes without a part of them each."""
+        folds = min(FOLDS, len(self.recordings))
+        parts = [[r for n, r in enumerate(self.recordings) if n % folds != i] for i in range(folds)]
+        return [self.school.taught(_joined(part)) for part in parts]
 
     def _of_base(self, n: int) -> NDArray[np.float64]:
-        """Return what students make of the recorded episodes, each one the student of the other half."""
-        returns = np.zeros(n)
-        for i, student in enumerate(reversed(self._students)):
-            returns[i::2] = self.school.returns([student], self.seeds[i::2])
+        """Return what students make of the recorded episodes, of each the one who has not seen it."""
+        returns, folds = np.zeros(n), len(self._students)
+        for i, student in enumerate(self._students):
+            returns[i::folds] = self.school.returns([student], self.seeds[i::folds])
         return returns
 
 
