@@ -1,27 +1,34 @@
 """How good a schedule is that was made of few durations, and what intervals and back-off would cost.
 
-    python benchmarks/poll.py [--draws 100]
+    python benchmarks/poll.py few [--draws 40]      schedules made of 20 and of 200 durations
+    python benchmarks/poll.py lateness              checks of others at equal lateness
+    python benchmarks/poll.py log tests.xml         durations of a run of tests (pytest --junitxml=tests.xml), as CSV
 
-Of each kind of duration: the expected cost of the schedule made of n durations, over that of the exact schedule for the
-true distribution (mean, and the 90th percentile over draws); and the checks of fixed intervals and of exponential
-back-off, over those of the exact schedule that is late by as much. `tests` are durations of this project's own tests,
-from a log: the schedule made of all of them stands for the exact one, and durations are drawn from them.
+`few`: the expected cost of the schedule made of n durations, over that of the exact schedule for the true distribution:
+mean, median and 90th percentile over draws. Of a log (`test_durations.csv`, durations of this project's own tests) the
+truth is not known. There it is once the smoothed log, from which durations are drawn; and once, with no model of it at
+all, those durations of the log that had no part in the schedule; beside the schedule made of the whole log, in which
+they had.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
 from letitcook.poll import Costs, Distribution, Log, back_off, estimate, every, exact_schedule, expected, read_csv
 
 LOG = Path(__file__).parent / "test_durations.csv"
-SIZES = (10, 20, 200)
+SIZES = (20, 200)
 TRUTH = 2_000
 """Quantiles that stand for a true distribution."""
+FINE = 20_000
+"""Times that stand for one with a long tail."""
 
 
 def kinds(rng: np.random.Generator) -> dict[str, Any]:
@@ -45,7 +52,7 @@ def truth_of(durations: Any) -> Distribution:
 
 def finer(known: Distribution) -> Distribution:
     """Return a distribution with a long tail on a grid so fine that a schedule cannot make use of it."""
-    grid = np.linspace(np.log(known.times[0]), np.log(known.quantile(1 - 1e-5)), 15 * TRUTH)
+    grid = np.linspace(np.log(known.times[0]), np.log(known.quantile(1 - 1e-5)), FINE)
     below = np.interp(grid, np.log(known.times), np.cumsum(known.mass))
     below[-1] = 1.0
     return Distribution(np.exp(grid), np.diff(below, prepend=0.0))
@@ -58,32 +65,52 @@ def costs_of(truth: Distribution) -> list[Costs]:
 
 def from_few(draws: int, rng: np.random.Generator) -> None:
     """Print how good schedules are that were made of few durations."""
-    print(f"{'':<18}{'lateness':>9}{'optimum':>9}" + "".join(f"{f'n = {n}':>16}" for n in SIZES))
-    for name, draw in kinds(rng).items():
-        truth = truth_of(draw(100_000))
+    print(f"{'':<20}{'lateness':>9}{'optimum':>9}" + "".join(f"{f'n = {n}: mean, median, 90%':>30}" for n in SIZES))
+    samplers: dict[str, tuple[Distribution, Any]] = {
+        name: (truth_of(draw(100_000)), draw) for name, draw in kinds(rng).items()
+    }
+    log = read_csv(LOG)
+    smooth = finer(estimate(log))
+    samplers["tests, smoothed"] = smooth, lambda n: rng.choice(smooth.times, n, p=smooth.mass)
+    for name, (truth, draw) in samplers.items():
+        drawn = [[estimate(Log.read(draw(n))) for _ in range(draws)] for n in SIZES]
         for costs in costs_of(truth):
             best = expected(exact_schedule(truth, costs), truth, costs).cost
-            row = [[cost(draw(n), truth, costs) / best for _ in range(draws)] for n in SIZES]
-            show(name, truth, costs, best, row)
-    log = read_csv(LOG)
-    known = estimate(log)
-    truth = finer(known)
-    for costs in costs_of(truth):
-        best = expected(exact_schedule(known, costs), truth, costs).cost
-        row = [[cost(rng.choice(log.values, n), truth, costs) / best for _ in range(draws)] for n in SIZES]
-        show("tests", truth, costs, best, row)
+            show(name, truth, costs, best, [[cost(one, truth, costs) / best for one in few] for few in drawn])
+    held_out(log.values, draws, rng)
 
 
-def cost(durations: Any, truth: Distribution, costs: Costs) -> float:
-    """Return the expected cost, under the truth, of the schedule made of durations."""
-    return expected(exact_schedule(estimate(Log.read(durations)), costs), truth, costs).cost
+def held_out(durations: Any, draws: int, rng: np.random.Generator) -> None:
+    """Print the same for durations that had no part in the schedule, beside the schedule of all, in which they had."""
+    everything, whole = estimate(Log.read(durations)), Distribution.of(durations)
+    shares: dict[Costs, list[list[float]]] = {costs: [[] for _ in SIZES] for costs in costs_of(whole)}
+    for _ in range(draws):
+        mixed = rng.permutation(durations)
+        few, rest = [estimate(Log.read(mixed[:n])) for n in SIZES], Distribution.of(mixed[max(SIZES) :])
+        for costs, columns in shares.items():
+            best = cost(everything, rest, costs)
+            for column, one in zip(columns, few, strict=True):
+                column.append(cost(one, rest, costs) / best)
+    for costs, columns in shares.items():
+        show("tests, held out", whole, costs, float("nan"), columns)
+
+
+def cost(known: Distribution, truth: Distribution, costs: Costs) -> float:
+    """Return the expected cost, under the truth, of the schedule that is exact for what is known."""
+    return expected(exact_schedule(known, costs), truth, costs).cost
 
 
 def show(name: str, truth: Distribution, costs: Costs, best: float, row: list[list[float]]) -> None:
     """Print one line."""
     late = costs.lateness * truth.quantile(0.5)
-    cells = "".join(f"{np.mean(r):9.3f}{f'({np.quantile(r, 0.9):.2f})':>7}" for r in row)
-    print(f"{name:<18}{late:9.0f}{best:9.2f}{cells}", flush=True)
+    cells = "".join(f"{np.mean(r):16.3f}{np.median(r):7.3f}{np.quantile(r, 0.9):7.3f}" for r in row)
+    print(f"{name:<20}{late:9.0f}{best:9.2f}{cells}", flush=True)
+
+
+def print_log(report: Path) -> None:
+    """Print the durations of a run of tests as CSV."""
+    seconds = [float(case.get("time", 0.0)) for case in ElementTree.parse(report).iter("testcase")]
+    print("duration", *[f"{one:g}" for one in seconds if one > 0.0], sep="\n")
 
 
 def at_equal_lateness(rng: np.random.Generator) -> None:
@@ -107,13 +134,21 @@ def at_equal_lateness(rng: np.random.Generator) -> None:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=100)
-    rng = np.random.default_rng(0)
-    from_few(parser.parse_args().draws, rng)
-    print("\nchecks over those of the exact schedule at equal lateness; times are in medians")
-    at_equal_lateness(rng)
+    parser.add_argument("what", choices=["few", "lateness", "log"])
+    parser.add_argument("report", type=Path, nargs="?")
+    parser.add_argument("--draws", type=int, default=40)
+    given, rng = parser.parse_args(), np.random.default_rng(0)
+    if given.what == "log":
+        if given.report is None:
+            sys.exit("which report? pytest --junitxml=tests.xml writes one")
+        print_log(given.report)
+    elif given.what == "few":
+        from_few(given.draws, rng)
+    else:
+        print("checks over those of the exact schedule at equal lateness; times are in medians")
+        at_equal_lateness(rng)
 
 
 if __name__ == "__main__":

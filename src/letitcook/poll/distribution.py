@@ -32,8 +32,10 @@ PRIOR_WIDTH = 1.0
 """Standard deviation of the prior on the scale of log time, beside the spread of the durations."""
 WIDTHS = np.geomspace(0.01, 1.0, 25)
 """Kernel widths that are tried, in units of the durations' spread on the scale of log time."""
+AT_ONCE = 400
+"""Durations whose kernels are laid over the grid at once."""
 MOST = 2_000
-"""Durations that are looked at together, so that long logs take little memory."""
+"""Durations that the kernel width is found with, so that long logs take little memory."""
 
 Array = NDArray[np.float64]
 
@@ -210,8 +212,8 @@ def estimate(log: Log, prior: float = 1.0) -> Distribution:
     grid = _grid(x, masses, width, low, high)
     share = prior / (n + prior)
     below = np.zeros(len(grid))
-    for at in range(0, len(x), MOST):
-        below += ndtr((grid[:, None] - x[at : at + MOST]) / width) @ masses[at : at + MOST]
+    for at in range(0, len(x), AT_ONCE):
+        below += ndtr((grid[:, None] - x[at : at + AT_ONCE]) / width) @ masses[at : at + AT_ONCE]
     below *= 1.0 - share
     below += share * ndtr((grid - centre) / wide)
     longest = float(np.log(log.values.max()))
