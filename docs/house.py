@@ -159,7 +159,13 @@ def walk(script: str, source: Path = SOURCE) -> tuple[set[str], dict[str, list[s
 
     Returns the rooms whose functions were called, and the modules on the call stack when each goal was reached.
     """
-    importlib.import_module("letitcook.cli")  # what importing calls is no part of the way
+    for module, _ in importlib.import_module(
+        "letitcook.cli"
+    ).COMMANDS.values():  # what importing calls is no part of it
+        importlib.import_module(f"letitcook.cli.{module}")
+    package = importlib.import_module("letitcook")
+    for name in package.__all__:
+        getattr(package, name)
     rooms: set[str] = set()
     found: dict[str, list[str]] = {}
 

@@ -16,7 +16,7 @@ import numba
 import pytest
 
 from fuzzing import targets, tried, unnoticed_flips
-from letitcook.cli import app
+from letitcook.cli import COMMANDS
 from letitcook.core import jit
 
 
@@ -154,7 +154,7 @@ def test_no_command_opens_a_socket(tmp_path: Path) -> None:
         "status": ["sweep"],
         "report": ["sweep"],
     }
-    known = {command.callback.__name__ for command in app.registered_commands if command.callback is not None}
+    known = set(COMMANDS)
     assert known == set(commands) | OTHERS, "a command is not tried here"
     asked = json.dumps([[name, *arguments] for name, arguments in commands.items()])
     done = subprocess.run(

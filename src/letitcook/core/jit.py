@@ -1,8 +1,9 @@
 """What every compiled kernel shares: the compile decorator and the random numbers.
 
 A kernel is a plain typed Python function under `@compiled`: machine code that releases the GIL, cached on disk after
-its first compilation. Random numbers come from an array that travels with the learner (never a global seed), so
-that a run can stop anywhere and go on to the same bits.
+its first compilation. Numba is loaded when the first kernel is called, not before: it takes longer than most commands.
+Random numbers come from an array that travels with the learner (never a global seed), so that a run can stop anywhere
+and go on to the same bits.
 """
 
 from __future__ import annotations
@@ -12,13 +13,85 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_type_hints
 
 import numpy as np
-from numba import config, njit
-from numba.misc.appdirs import user_cache_dir
 from numpy.typing import NDArray
+
+F = TypeVar("F", bound=Callable[..., object])
+T = TypeVar("T")
+
+
+class Kernel:
+    """A function that Numba compiles when it is called, from Python or by another kernel.
+
+    What Numba's dispatchers know, such as `signatures`, it passes on.
+    """
+
+    def __init__(self, function: Callable[..., object], options: Mapping[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the machine code."""
+        return self.dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__  # it is a name of its module
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba asks for in a kernel that calls this one."""
+        from numba import types
+
+        return types.Dispatcher(self.dispatcher)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's form of it; the plain function where compiling is turned off."""
+        from numba import njit
+
+        shared = {"cache": is_cached(), "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+        return njit(**shared, **self._options)(self.py_func)
+
+
+def compiled(function: F) -> F:
+    """Compile `function` with Numba; strict floating point, so that results are the same everywhere."""
+    return cast(F, Kernel(function, {}))
+
+
+def compiled_fast(function: F) -> F:
+    """Compile `function` with Numba, free to reorder sums, so that loops over floats use the vector units.
+
+    NaN and infinity keep their meaning. The same machine gives the same bits; another processor may differ in the last.
+    """
+    return cast(F, Kernel(function, {"fastmath": {"reassoc", "contract", "arcp", "nsz", "afn"}}))
+
+
+def inlined(function: F) -> F:
+    """Compile `function` into its callers."""
+    return cast(F, Kernel(function, {"forceinline": True}))
+
+
+@cache
+def is_cached() -> bool:
+    """Return whether machine code is kept between processes; says so where it is not, or in an unusual place."""
+    place = _cache_place()
+    if place is not None:
+        from numba import config
+
+        kept = f"is kept in {place}" if place else "cannot be kept, and is compiled anew in every process"
+        sys.stderr.write(f"letitcook: machine code {kept}; name a folder for it in NUMBA_CACHE_DIR\n")
+        config.CACHE_DIR = place
+    return place != ""
 
 
 def _cache_place() -> str | None:
@@ -28,6 +101,9 @@ def _cache_place() -> str | None:
     belongs to root and a user without a home, it refuses to compile. Then it is a folder of this user's alone under the
     temporary one: machine code that others can write must not be loaded.
     """
+    from numba import config
+    from numba.misc.appdirs import user_cache_dir
+
     source, home = Path(__file__).parent / "__pycache__", Path(user_cache_dir(appname="numba", appauthor=False))
     if config.CACHE_DIR or _is_writable(source) or _is_writable(home):
         return None
@@ -50,39 +126,6 @@ def _is_writable(folder: Path) -> bool:
             return True
     except OSError:
         return False
-
-
-_PLACE = _cache_place()
-CACHE = _PLACE != ""
-"""Whether machine code is kept between processes."""
-if _PLACE is not None:
-    kept = f"is kept in {_PLACE}" if CACHE else "cannot be kept, and is compiled anew in every process"
-    sys.stderr.write(f"letitcook: machine code {kept}; name a folder for it in NUMBA_CACHE_DIR\n")
-    config.CACHE_DIR = _PLACE
-
-F = TypeVar("F", bound=Callable[..., object])
-T = TypeVar("T")
-
-
-_OPTIONS: dict[str, Any] = {"cache": CACHE, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-
-
-def compiled(function: F) -> F:
-    """Compile `function` with Numba; strict floating point, so that results are the same everywhere."""
-    return cast(F, njit(**_OPTIONS)(function))
-
-
-def compiled_fast(function: F) -> F:
-    """Compile `function` with Numba, free to reorder sums, so that loops over floats use the vector units.
-
-    NaN and infinity keep their meaning. The same machine gives the same bits; another processor may differ in the last.
-    """
-    return cast(F, njit(**_OPTIONS, fastmath={"reassoc", "contract", "arcp", "nsz", "afn"})(function))
-
-
-def inlined(function: F) -> F:
-    """Compile `function` into its callers."""
-    return cast(F, njit(**_OPTIONS, forceinline=True)(function))
 
 
 def kernel_settings(

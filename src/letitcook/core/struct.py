@@ -114,12 +114,7 @@ class StructType(types.Type):  # type: ignore[misc]
     def __init__(self, struct: str, members: tuple[tuple[str, types.Type], ...]) -> None:
         self.struct, self.members = struct, members
         digest = hashlib.sha256(repr([(name, str(kind)) for name, kind in members]).encode()).hexdigest()
-        super().__init__(name=f"{struct}_{digest[:16]}")
-
-    @property
-    def key(self) -> object:
-        """What makes two of them equal."""
-        return self.struct, self.members
+        super().__init__(name=f"{struct}_{digest[:32]}")  # types are equal where their names are
 
 
 def _typeof(value: Struct, _: object) -> StructType:
