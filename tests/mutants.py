@@ -91,7 +91,7 @@ HEAVY = (
     "rich.progress",
 )
 """Packages that are loaded once, before mutants are forked."""
-SECONDS = 40
+SECONDS = 15
 """Seconds of the processor that a mutant may take."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Add,

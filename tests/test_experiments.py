@@ -501,6 +501,11 @@ def a_file(folder: Path) -> None:
     folder.write_text("x")
 
 
+def a_pipe(folder: Path) -> None:
+    shutil.rmtree(folder)
+    os.mkfifo(folder)  # to open it would wait for ever
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -510,8 +515,9 @@ def a_file(folder: Path) -> None:
         text_for_a_number,
         a_link,
         a_file,
+        a_pipe,
     ],
-    ids=["1e999", "brackets", "empty", "text", "link", "file"],
+    ids=["1e999", "brackets", "empty", "text", "link", "file", "pipe"],
 )
 def test_a_damaged_run_is_done_again_and_no_other(tmp_path: Path, damage: Any) -> None:
     out = tmp_path / "out"

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from letitcook import learn, load, make
+from letitcook.deploy.numpy_policy import load as load_exported
 from letitcook.errors import FileFormatError, OutputError
 from letitcook.storage import folders
+from letitcook.training.run import POLICY
 
 
 @pytest.fixture
@@ -115,6 +118,25 @@ def test_manifests_of_another_kind_or_format(run: Path) -> None:
     (run / "manifest.json").write_text("[1, 2]")
     with pytest.raises(FileFormatError, match="not the manifest"):
         load(run)
+
+
+def test_files_that_are_absurdly_large_are_not_read(run: Path, tmp_path: Path) -> None:
+    with (run / "notes.bin").open("wb") as file:
+        file.truncate(2**40)  # takes no room on the disk, and would take all of the memory
+    load(run)
+    for name, said in ((POLICY, "at most 1,073,741,824"), (folders.MANIFEST, "at most 8,388,608")):
+        with (run / name).open("r+b") as file:
+            file.truncate(2**40)
+        with pytest.raises(FileFormatError, match=said):
+            folders.read_folder(run)
+    with (tmp_path / "policy.npz").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(ValueError, match="larger than any policy"):
+        load_exported(tmp_path / "policy.npz")
+    many = {f"n{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(10_001)}
+    header = json.dumps(many).encode()
+    with pytest.raises(FileFormatError, match="10,001 arrays"):
+        folders.unpack_arrays(struct.pack("<Q", len(header)) + header, run)
 
 
 def test_whole_numbers_are_kept_small() -> None:

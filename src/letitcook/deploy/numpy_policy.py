@@ -69,6 +69,8 @@ def load(path: str | Path | None = None, parts: Any = None) -> ExportedPolicy:
     `parts` is the function of the observation that the policy's timers watch, where it was learned with one.
     """
     file = Path(__file__).with_name("policy.npz") if path is None else Path(path)
+    if file.stat().st_size > 2**30:
+        raise ValueError(f"{file} is larger than any policy; export it anew")
     data = file.read_bytes()
     try:
         arrays = _read(data, file)

@@ -88,7 +88,7 @@ class Recording:
         """Read a recording that was saved."""
         file = Path(path)
         try:
-            content = file.read_bytes()
+            content = folders.read_file(file)
         except OSError as error:
             raise FileFormatError(
                 f"{file} cannot be read: {error.strerror or error}; make it: letitcook record"

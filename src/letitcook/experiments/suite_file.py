@@ -24,6 +24,7 @@ from letitcook.experiments.suites import Row, Run, Suite, base_of, run_of
 from letitcook.experiments.toml_source import Source, Table, Where
 from letitcook.finite.settings import PRESETS as FINITE_PRESETS
 from letitcook.finite.settings import QSettings
+from letitcook.storage import folders
 from letitcook.storage.setting_values import converted, said, setting_types
 from letitcook.tasks import TASKS
 from letitcook.training.spec import METHODS
@@ -51,7 +52,7 @@ def read_suite(path: Path) -> Suite:
     letitcook.errors.SuiteError: no-such-suite.toml cannot be read (No such file or directory); give a TOML file
     """
     try:
-        data = path.read_bytes()
+        data = folders.read_file(path)
     except (OSError, ValueError) as error:
         raise SuiteError(f"{path} cannot be read ({getattr(error, 'strerror', error)}); give a TOML file") from error
     try:

@@ -35,12 +35,18 @@ FORMAT = 3
 READABLE = (1, 2, FORMAT)
 """Versions that can be read."""
 MANIFEST = "manifest.json"
+SUFFIXES = (".json", ".safetensors")
+"""Ends of the names of files that are read."""
 LOCK = ".lock"
 """The file that a process at work in a folder holds locked."""
 CHECKPOINTS = "checkpoints"
 """Where a run under way keeps its last states, inside its folder."""
-MANIFEST_LIMIT = 64 * 2**20
-"""Bytes of a manifest above which it is refused."""
+MANIFEST_LIMIT = 8 * 2**20
+"""Bytes of a manifest above which it is refused; that of a sweep has about 320 for each run."""
+FILE_LIMIT = 2**30
+"""Bytes of any other file above which it is refused."""
+ARRAYS_LIMIT = 10_000
+"""Arrays of a file above which it is refused."""
 DRAFT = re.compile(r"\.(?P<name>.+)-[a-z0-9_]{8}\.(?P<state>draft|older)")
 """Names of folders on their way: written but not moved yet, or moved aside for a newer one."""
 DTYPES = {"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"}
@@ -149,8 +155,8 @@ def recover(parent: Path, name: str | None = None) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder, or the link that stands in its place; what it links to stays."""
-    if path.is_symlink() or path.is_file():
+    """Remove a folder, or what stands in its place: of a link, what it links to stays; a pipe must not be opened."""
+    if path.is_symlink() or not path.is_dir():
         path.unlink()
     else:
         shutil.rmtree(path)
@@ -195,9 +201,24 @@ def _advice(error: OSError) -> str:
 def read_folder(path: Path) -> dict[str, bytes]:
     """Return a folder's files."""
     try:
-        return {file.name: file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()}
+        files = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES and file.is_file()]
+        for file in files:
+            _check_size(file, MANIFEST_LIMIT if file.name == MANIFEST else FILE_LIMIT)
+        return {file.name: file.read_bytes() for file in files}
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def read_file(path: Path) -> bytes:
+    """Return a file's bytes, if it is not absurdly large."""
+    _check_size(path, FILE_LIMIT)
+    return path.read_bytes()
+
+
+def _check_size(path: Path, most: int) -> None:
+    size = path.stat().st_size
+    if size > most:
+        raise FileFormatError(f"{path} has {size:,} bytes, and at most {most:,} are read")
 
 
 def free_folder(path: Path) -> Path:
@@ -305,13 +326,10 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     if not path.is_file():
         raise FileFormatError(f"{folder} holds no {kind}: {path} is missing; was it written by letitcook?")
     try:
-        size, text = path.stat().st_size, b""
-        if size <= MANIFEST_LIMIT:
-            text = path.read_bytes()
+        _check_size(path, MANIFEST_LIMIT)
+        text = path.read_bytes()
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
-    if size > MANIFEST_LIMIT:
-        raise FileFormatError(f"{path} has {size:,} bytes, and manifests have at most {MANIFEST_LIMIT:,}")
     return parse_manifest(text, kind, path)
 
 
@@ -386,6 +404,8 @@ def _check_header(data: bytes) -> None:
     header = parse_json(data[8 : 8 + length], "its header")
     if not isinstance(header, dict):
         raise FileFormatError("its header is not one")
+    if len(header) > ARRAYS_LIMIT:
+        raise ValueError(f"it has {len(header):,} arrays, and at most {ARRAYS_LIMIT:,} are read")
     for name, said in header.items():
         if name == "__metadata__":
             continue
