@@ -131,7 +131,7 @@ def _recorded(games: Games, spending: Spending, phase: Phase) -> tuple[list[int]
     seeds: list[int] = []
     recordings: list[Recording] = []
     while not recordings or not spending.exhausted(SHARE_RECORDED):
-        phase("recording the base policy", len(recordings))
+        phase("recording the base policy, episodes", len(recordings))
         seed = games.seeds["recording"] + 1_000_000 * len(recordings)
         recordings.append(record(games.env, 1, seed))
         seeds.append(episode_seed(seed, 0))
@@ -187,7 +187,7 @@ class _Trial:
         fresh: list[Episode] = []
         worst = min(float(recording.rewards.sum()) for recording in self.recordings) - FAILURE_SHARE * self.at_stake
         while not spending.exhausted():
-            phase(f"certifying {candidate.name}, queries", spending.queries, spending.budget.base_queries)
+            phase(f"certifying {candidate.name}, queries of the base", spending.queries, spending.budget.base_queries)
             fresh += self.games.play(candidate.policy, "certifying", len(fresh), 1)
             if fresh[-1].task_return < worst:
                 break

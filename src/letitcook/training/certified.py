@@ -189,12 +189,12 @@ def persistent(games: Games, spending: Spending, phase: Phase = unseen) -> list[
     env, seed = games.env, games.seeds["recording"]
     if not can_be_flat(numbers_in(env.observation_space)) or spending.exhausted(SHARE_RECORDED):
         return []
-    phase("recording the base policy", 0, RECORDED)
+    phase("recording the base policy, episodes")
     recording = _recorded(env, RECORDED, seed, None, spending)
     found = persistence_policies(env, recording, seed)
     step = len(found) // max(1, len({name.partition(" at ")[0] for name, _ in found}))
     for again in range(SECOND_RECORDINGS):
-        phase("recording the base policy", recording.count)
+        phase("recording the base policy, episodes", recording.count)
         if spending.exhausted(SHARE_RECORDED):
             break
         for i in range(step // 2, len(found), step):
@@ -227,7 +227,7 @@ def choose(
     for turn, until in enumerate(ROUNDS):
         players = (base, *left)
         for i, candidate in enumerate(players):
-            phase(f"choosing among {len(left)} wrappers", i * until, len(players) * until)
+            phase(f"choosing among {len(left)} wrappers, episodes", i * until, len(players) * until)
             while len(candidate.played) < until and not (candidate.played and spending.exhausted(SHARE_CHOSEN)):
                 candidate.played += games.play(candidate.policy, "choosing", len(candidate.played), 1)
         returns = base.returns()
@@ -298,7 +298,7 @@ def _certify(
 
     def pairs(first: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         for i in range(first, first + n):
-            phase(f"certifying {candidate.name}, at most", i, most)
+            phase(f"certifying {candidate.name}, episodes at most", i, most)
             if spending.exhausted():
                 raise Spent
             if i == len(base_played):

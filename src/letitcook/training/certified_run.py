@@ -12,8 +12,8 @@ from letitcook.core.decisions import Episode, Timesteps
 from letitcook.core.presets import PresetContext
 from letitcook.evaluation.certificate import Margin
 from letitcook.evaluation.rollout import Evaluation, check_seed
-from letitcook.evaluation.savings import Savings
-from letitcook.training.budget import Budget, Spending
+from letitcook.evaluation.savings import Savings, duration
+from letitcook.training.budget import Spending
 from letitcook.training.by_student import choose_by_student, suits_a_student
 from letitcook.training.certified import CertifiedChoice, choose_certified
 from letitcook.training.loop import Training
@@ -26,11 +26,17 @@ OFFERED = 8
 """Learned policies that take part in the choice."""
 
 
-def announce(training: Timesteps, budget: Budget) -> None:
-    """Say what a budget is spent on, before anything is."""
+def announce(training: Timesteps, spending: Spending) -> None:
+    """Say what a budget is spent on, before anything is; and how long that takes, if the base was queried before."""
+    budget = spending.budget
     learn = f"{training} of training" if training.count else "no training, only schedules and persistence"
+    queries, seconds = (sum(getattr(env, name) for env in spending.envs) for name in ("base_queries", "base_seconds"))
+    takes = ""
+    if budget.base_queries is not None and queries:
+        each = seconds / queries
+        takes = f" ({duration(budget.base_queries * each)} in it, at {duration(each)} a query)"
     Console(stderr=True, soft_wrap=True).print(
-        f"planned: {budget.said()}; {learn}, then choosing and certifying", highlight=False
+        f"planned: {budget.said()}{takes}; {learn}, then choosing and certifying", highlight=False
     )
 
 

@@ -134,7 +134,7 @@ def learn(
     if spending is not None and (budget is not None or untaught):
         wanted = Timesteps(0) if untaught else length or default_length("network", spec.preset)
         spec = replace(spec, length=replace(wanted, count=spending.budget.training_steps(wanted.count)))
-        _announce(spec.length, spending.budget, resume, progress)
+        _announce(spec.length, spending, resume, progress)
     with ExitStack() as stack:
         kept = None if out is None else stack.enter_context(kept_in(Path(out), resume, checkpoint_seconds))
         if wrapper is not None and spending is not None and spec.length is not None and spec.length.count == 0:
@@ -175,13 +175,13 @@ def _chosen(training: Training, progress: bool) -> Learned:
         return training.result()
 
 
-def _announce(planned: Timesteps | None, budget: Budget, resume: bool, progress: bool) -> None:
+def _announce(planned: Timesteps | None, spending: Spending, resume: bool, progress: bool) -> None:
     """Say what a budget is spent on; without any training there is nothing to resume."""
     assert planned is not None
     if resume and planned.count == 0:
         raise SettingError("nothing is trained here, so there is nothing to resume; leave resume out")
     if progress:
-        announce(planned, budget)
+        announce(planned, spending)
 
 
 def _certifiable(env: gym.Env[Any, Any] | WaitingVectorEnv, method: str) -> WaitingEnv | None:

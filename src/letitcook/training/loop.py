@@ -293,7 +293,7 @@ class Training:
         begun, most = self.evaluation_episodes, len(candidates) * sum(self.plan.looks)
 
         def play(policy: Any, look: int, episodes: int) -> NDArray[np.float64]:
-            self.phase("choosing, at most", self.evaluation_episodes - begun, most)
+            self.phase("choosing, episodes at most", self.evaluation_episodes - begun, most)
             return self._played(policy, episodes, self._common_seed(1 + look), common_random_numbers=True)
 
         # Around a base policy there is one more look, and nothing is given away: what is lost there, somebody had.
@@ -333,9 +333,9 @@ class Training:
         begun = time.perf_counter()
         if self.candidates:
             self._choose()
-        self.phase("evaluating", 0, self.plan.fresh_episodes)
+        self.phase("evaluating, episodes", 0, self.plan.fresh_episodes)
         played = self._played(self.policy, self.plan.fresh_episodes, self._fresh_seed() + 1)
-        self.phase("evaluating", self.plan.fresh_episodes, self.plan.fresh_episodes)
+        self.phase("evaluating, episodes", self.plan.fresh_episodes, self.plan.fresh_episodes)
         fresh = self._point(played)._replace(step=self.best.step, decision=self.best.decision)
         self.seconds += time.perf_counter() - begun
         return replace(self._learned(self.best, fresh, None), time=tuple(played[:, 4:].mean(axis=0).tolist()))

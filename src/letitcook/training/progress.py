@@ -78,7 +78,7 @@ class Phase(Protocol):
     """What is called while episodes are played to choose, to evaluate and to certify."""
 
     def __call__(self, name: str, done: int = 0, total: int | None = None, /) -> None:
-        """Show how many episodes of a phase were played, of how many at most."""
+        """Show how far a phase is, of how much at most; the name says in what."""
         ...
 
 
@@ -88,7 +88,7 @@ def unseen(name: str, done: int = 0, total: int | None = None, /) -> None:
 
 @contextmanager
 def phases(enabled: bool = True) -> Iterator[Phase]:
-    """Show which phase is under way: its name, a bar, its episodes, the time left.
+    """Show which phase is under way: its name, a bar, its count, the time left.
 
     >>> with phases(enabled=False) as show:
     ...     show("choosing", 3, 10)
@@ -97,7 +97,7 @@ def phases(enabled: bool = True) -> Iterator[Phase]:
         yield unseen
         return
     columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
-    with Progress(*columns, TextColumn("episodes"), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         known: dict[str, TaskID] = {}
 
         def show(name: str, done: int = 0, total: int | None = None, /) -> None:
