@@ -128,4 +128,14 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(SettingError, match="factor"):
         back_off(1.0, 0.5)
     with pytest.raises(SettingError, match="check less often"):
-        expected(every(1e-6), Distribution.of([100.0]), COSTS)
+        expected(back_off(1e-6, 1.0 + 1e-9), Distribution.of([100.0]), COSTS)
+
+
+@pytest.mark.parametrize("costs", [Costs(1.0, 0.5), Costs(2.0, 0.1, cache_seconds=3.0, cache=4.0)])
+def test_a_fixed_interval_needs_no_list_of_its_checks(costs: Costs) -> None:
+    known = Distribution.of([2.0, 7.0, 7.5, 21.0, 22.0], [1, 2, 3, 4, 5])
+    for seconds in (0.5, 3.5, 7.0, 100.0):
+        written_down = expected(Schedule((seconds, 2 * seconds), growth=1.0), known, costs)
+        assert vars(expected(every(seconds), known, costs)) == pytest.approx(vars(written_down))
+    many = expected(every(1e-6), Distribution.of([100.0]), COSTS)
+    assert many.checks == pytest.approx(1e8)
