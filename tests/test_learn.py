@@ -199,6 +199,18 @@ def test_random_worlds_are_learned_to_the_planned_value(seed: int) -> None:
     assert J1 < -1.0
 
 
+@pytest.mark.parametrize("wait", [0, "hold"])
+def test_vanilla_learns_with_networks_in_an_environment_that_has_waits(wait: int | str, tmp_path: Path) -> None:
+    env = WaitingEnv(gym.make("CartPole-v1"), wait=wait, durations=(2, 4))
+    learned = learn(env, "vanilla", steps=1_200, seed=0, progress=False)
+    assert learned.queries == learned.length
+    again = load(learned.save(tmp_path / "run")).policy
+    observation, _ = env.reset(seed=1)
+    assert (
+        int(again.predict(observation)[0]) == int(learned.policy.predict(observation)[0]) < len(env.decisions.actions)
+    )
+
+
 def test_same_seed_same_result() -> None:
     one, two, other = (learn(make("cook"), steps=200_000, seed=s, progress=False) for s in (1, 1, 2))
     assert one.curve == two.curve != other.curve

@@ -331,7 +331,7 @@ def _checked_space(
     for env in envs:
         if env.observation_space != space:
             raise SpaceError(f"the environments show different things: {space} and {env.observation_space}")
-        if not isinstance(env.action_space, spaces.Discrete) or env.action_space.n != decisions.n:
+        if not isinstance(env.action_space, spaces.Discrete) or not _fits(int(env.action_space.n), decisions):
             raise SpaceError(f"{decisions.n} decisions do not fit the action space {env.action_space}")
         if env.has_wrapper_attr("gamma") and env.get_wrapper_attr("gamma") != settings.gamma:
             raise SettingError(
@@ -339,6 +339,11 @@ def _checked_space(
                 "give both the same gamma"
             )
     return _flattenable(space)
+
+
+def _fits(n: int, decisions: Decisions) -> bool:
+    """Return whether an environment with `n` decisions has these, or these and waits: vanilla takes none of them."""
+    return n >= decisions.n if not decisions.durations else n == decisions.n
 
 
 def _flattenable(space: spaces.Space[Any]) -> spaces.Space[Any]:
