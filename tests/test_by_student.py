@@ -11,6 +11,8 @@ import pytest
 from gymnasium import spaces
 
 from letitcook import Budget, learn, load, wrap
+from letitcook.errors import SettingError
+from letitcook.evaluation.persistence import Recording, record
 from letitcook.training.by_student import FEW_QUERIES, suits_a_student
 from quick_choice import choose_quickly
 
@@ -74,6 +76,30 @@ def test_a_margin_that_cannot_be_met_gives_the_base_and_says_what_could(monkeypa
     assert run.certificate is not None
     nearest = run.certificate["nearest"]
     assert nearest is None or nearest["bound"] < 0.0
+
+
+def test_a_recording_that_was_made_before_is_not_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    choose_quickly(monkeypatch)
+    env, queries = counted()
+    log = record(env, 30, seed=5)
+    assert [len(one.answers) for one in log.split()] == [40] * 30
+    before = queries[0]
+    run = learn(env, margin="60%", budget=Budget(base_queries=600), recording=log.save(tmp_path / "log"), verbose=0)
+    assert queries[0] - before <= 600 + 40
+    assert run.certified and run.certificate is not None and run.certificate["episodes"] >= 30
+    other = wrap(gym.make("MountainCarContinuous-v0"), lambda seen: [0.0], wait="hold", durations=(2,))
+    with pytest.raises(SettingError, match="record the policy in it"):
+        learn(other, budget=Budget(base_queries=600), recording=Recording(*_narrower(log)), verbose=0)
+    for budget, problem in (
+        (None, "goes with a base policy and a budget"),
+        (Budget(None, 50_000), "an expensive base"),
+    ):
+        with pytest.raises(SettingError, match=problem):
+            learn(env, budget=budget, recording=log, verbose=0)
+
+
+def _narrower(log: Recording) -> tuple[Any, ...]:
+    return log.observations[:, :1], log.answers, log.held, log.episodes, log.rewards
 
 
 def test_a_student_is_for_small_budgets_and_plain_answers() -> None:

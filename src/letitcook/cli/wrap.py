@@ -62,6 +62,9 @@ def wrap(
     budget_minutes: Annotated[
         float | None, typer.Option("--budget-minutes", help="Time that all of it may take", metavar="N")
     ] = None,
+    recording: Annotated[
+        Path | None, typer.Option("--recording", help="A file of letitcook record, for a budget of few queries")
+    ] = None,
     episodes: Annotated[
         int | None, typer.Option(help="Further episodes to compare with the policy alone; else the certificate's")
     ] = None,
@@ -101,6 +104,7 @@ def wrap(
             checkpoint_seconds=checkpoint_every,
             margin=margin,
             budget=budget,
+            recording=recording,
         )
         savings = learned.savings
         if learned.finished and episodes is not None:

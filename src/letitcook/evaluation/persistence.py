@@ -77,6 +77,13 @@ class Recording:
         joined = {name: np.concatenate(pair) for name, pair in zip(FIELDS, pairs, strict=True)}
         return Recording(**{**joined, "episodes": np.concatenate([self.episodes, later])})
 
+    def split(self) -> list[Recording]:
+        """Return a recording for each episode."""
+        return [
+            Recording(**{name: getattr(self, name)[self.episodes == n] for name in FIELDS})
+            for n in np.unique(self.episodes)
+        ]
+
     def save(self, path: str | Path) -> Path:
         """Write the recording as a file of NumPy arrays, which must not exist yet."""
         file = folders.check_output(Path(path))

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Episode
 from letitcook.deep.policy import flat
+from letitcook.errors import SettingError
 from letitcook.evaluation.certificate import FAILURE_SHARE, Certificate, Margin, guard
 from letitcook.evaluation.persistence import Recording, record
 from letitcook.evaluation.rollout import episode_seed, rollout
@@ -39,7 +41,7 @@ from letitcook.training.certified import (
     the_base,
 )
 from letitcook.training.progress import Phase, unseen
-from letitcook.wrappers.base_policy import BasePolicyEnv, base_env_of
+from letitcook.wrappers.base_policy import BASE, BasePolicyEnv, base_env_of
 from letitcook.wrappers.hold import LastAction
 from letitcook.wrappers.waiting import WaitingEnv
 from letitcook.wrappers.wrap import wrap
@@ -69,12 +71,21 @@ def choose_by_student(
     seed: int = 0,
     at_stake: float | None = None,
     phase: Phase = unseen,
+    recording: Recording | None = None,
 ) -> CertifiedChoice:
-    """Return the wrapper that was chosen around a student, certified around the base; else the base itself."""
+    """Return the wrapper that was chosen around a student, certified around the base; else the base itself.
+
+    With a `recording` that was made before, nothing more is recorded.
+    """
     inside = base_env_of(env)
     assert inside is not None
     games = Games(env, seed)
-    seeds, recordings = _recorded(games, spending, phase)
+    if recording is None:
+        seeds, recordings = _recorded(games, spending, phase)
+    else:
+        seeds, recordings = [], _checked(recording, inside).split()
+        env.reset(seed=seed)
+        env.step(BASE)  # shows whether it keeps a state
     everything, school = _joined(recordings), _School(env, inside, seed)
     student = school.taught(everything)
     if not inside.remembers:
@@ -199,6 +210,8 @@ class _Trial:
             return None
         wrapped = np.array([episode.task_return for episode in fresh])
         alone = np.array([float(recording.rewards.sum()) for recording in self.recordings])
+        if not self.seeds:  # nobody knows how the recorded episodes began, so a student cannot play them
+            return judge_unpaired(wrapped, alone, self.margin, self.at_stake, level)
         played = [episode_seed(self.games.seeds["certifying"], i) for i in range(len(fresh))]
         of_wrapper, of_base = self.school.returns(self._students, played), self._of_base(len(alone))
         return judge_unpaired(*without_luck(wrapped, alone, of_wrapper, of_base), self.margin, self.at_stake, level)
@@ -216,6 +229,18 @@ class _Trial:
         for i, student in enumerate(self._students):
             returns[i::folds] = self.school.returns([student], self.seeds[i::folds])
         return returns
+
+
+def _checked(recording: Recording, inside: BasePolicyEnv) -> Recording:
+    """Return a recording, or raise if it is not one of this environment."""
+    size, answers = spaces.flatdim(numbers_in(inside.env.observation_space)), spaces.flatdim(inside.env.action_space)
+    if recording.observations.shape[1:] != (size,) or recording.answers.shape[1:] != (answers,):
+        raise SettingError(
+            f"the recording has observations of {recording.observations.shape[1:]} numbers and answers of "
+            f"{recording.answers.shape[1:]}, and this environment {size} and {answers}; record the policy in it: "
+            "letitcook record"
+        )
+    return recording
 
 
 def _joined(recordings: list[Recording]) -> Recording:

@@ -10,11 +10,13 @@ from rich.console import Console
 
 from letitcook.core.decisions import Episode, Timesteps
 from letitcook.core.presets import PresetContext
+from letitcook.errors import SettingError
 from letitcook.evaluation.certificate import Margin
+from letitcook.evaluation.persistence import Recording
 from letitcook.evaluation.rollout import Evaluation, check_seed
 from letitcook.evaluation.savings import Savings, duration
 from letitcook.training.budget import Spending
-from letitcook.training.by_student import choose_by_student, suits_a_student
+from letitcook.training.by_student import FEW_QUERIES, choose_by_student, suits_a_student
 from letitcook.training.certified import CertifiedChoice, choose_certified
 from letitcook.training.loop import Training
 from letitcook.training.progress import phases
@@ -53,7 +55,14 @@ def certified_result(
     return _with_choice(learned, choice, env, spending)
 
 
-def untrained(env: WaitingEnv, spec: RunSpec, margin: Margin, spending: Spending, progress: bool) -> Learned:
+def untrained(
+    env: WaitingEnv,
+    spec: RunSpec,
+    margin: Margin,
+    spending: Spending,
+    progress: bool,
+    recording: Recording | None = None,
+) -> Learned:
     """Return the certified wrapper among schedules and persistence alone: a budget left no room for training."""
     preset = spec.preset or "best"
     context = PresetContext(spec.method, None, True, env.gamma)
@@ -62,7 +71,12 @@ def untrained(env: WaitingEnv, spec: RunSpec, margin: Margin, spending: Spending
     info = replace(info, env_spec=env.env_spec)
     with phases(progress) as phase:
         if suits_a_student(env, spending.budget):
-            choice = choose_by_student(env, margin, spending, spec.seed, phase=phase)
+            choice = choose_by_student(env, margin, spending, spec.seed, phase=phase, recording=recording)
+        elif recording is not None:
+            raise SettingError(
+                "a recording is for an expensive base policy, whose wrapper is found around a student: give a budget "
+                f"of fewer than {FEW_QUERIES:,} queries of it, and a base with actions in a Box or a Discrete space"
+            )
         else:
             choice = choose_certified(env, [], margin, spending, spec.seed, phase=phase)
     point = _point(choice.fresh)

@@ -17,6 +17,7 @@ from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
 from letitcook.errors import OutputError, SettingError
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
+from letitcook.evaluation.persistence import Recording
 from letitcook.evaluation.rollout import check_seed
 from letitcook.finite.learner import QLearner
 from letitcook.finite.recall import remember, sufficient_memory
@@ -78,6 +79,7 @@ def learn(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     margin: float | str = DEFAULT_MARGIN,
     budget: Budget | None = None,
+    recording: Recording | str | Path | None = None,
     certify: bool = True,
 ) -> Learned:
     """Learn where and how long to wait, from scratch or around a base policy.
@@ -107,8 +109,9 @@ def learn(
     - Around a base policy (`wrap`), the result is the wrapper with the fewest queries of the base that is certified to
       lose no more than the `margin` of mean task return (an amount, or a share of the base's), among what was learned,
       simple schedules and persistence; the base itself, if none is (see `training.certified`). `budget` limits what all
-      of it may cost; a small one, or `steps=0`, leaves the training out. `certify=False` leaves out the
-      certificate, and so does preset `"paper"`.
+      of it may cost; a small one, or `steps=0`, leaves the training out. A very small one is spent on a student of the
+      base (see `training.by_student`), for which a `recording` of the base can be given that was made before.
+      `certify=False` leaves out the certificate, and so does preset `"paper"`.
 
     >>> from letitcook import make
     >>> result = learn(make("cook"), steps=800_000, seed=0, preset="exact", progress=False)
@@ -120,7 +123,10 @@ def learn(
     progress = progress if verbose is None else verbose > 0
     certifies = certify and memory is None and preset != "paper"
     loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certifies else None
-    untaught = wrapper is not None and steps == 0
+    log = recording if recording is None or isinstance(recording, Recording) else Recording.load(recording)
+    if log is not None and (wrapper is None or budget is None):
+        raise SettingError("a recording goes with a base policy and a budget of its queries: Budget(base_queries=...)")
+    untaught = wrapper is not None and (steps == 0 or log is not None)
     length, accepted = None if untaught else read_timesteps(steps, decisions), Tolerance.read(tolerance)
     spec = RunSpec(method, lam, seed, preset or "", settings or {}, length, accepted, memory)
     if budget is not None and wrapper is None:
@@ -138,7 +144,7 @@ def learn(
     with ExitStack() as stack:
         kept = None if out is None else stack.enter_context(kept_in(Path(out), resume, checkpoint_seconds))
         if wrapper is not None and spending is not None and spec.length is not None and spec.length.count == 0:
-            learned = untrained(judge or wrapper, spec, loss, spending, progress)
+            learned = untrained(judge or wrapper, spec, loss, spending, progress, log)
         else:
             with working("compiling (only the first run takes long)", progress):
                 training = prepare(waiting_env, spec)
