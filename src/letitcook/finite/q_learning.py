@@ -438,24 +438,28 @@ def lex_row(
 ) -> int:
     """Lex-Argmax of one row, ties to the lowest index; `value[k]` becomes what the row is worth to objective k."""
     # With one objective selections are faster than branches, for which decision is best cannot be predicted; with more
-    # than one a branch is. A store inside it keeps the compiler from making a selection of it again.
-    K, U = len(weights), Q.shape[2]
+    # than one a branch is. A store inside it keeps the compiler from making a selection of it again. The loop reads
+    # local names, for a store could change anything else.
+    K, values = len(weights), Q[row]
+    U = values.shape[1]
     choice = 0
     best = -np.inf
     for u in range(U):
-        better = Q[row, 0, u] > best
-        best = Q[row, 0, u] if better else best
-        choice = u if better else choice
+        better = values[0, u] > best
+        best = values[0, u] if better else best
+        if K == 1:
+            choice = u if better else choice
     value[0] = best
     for k in range(1, K):
-        bar[k - 1] = best - slack
+        least = best - slack
+        bar[k - 1] = least
         best = -np.inf
         for u in range(U):
-            better = (Q[row, k, u] > best) & (Q[row, k - 1, u] >= bar[k - 1])
+            better = (values[k - 1, u] >= least) & (values[k, u] > best)
             for m in range(k - 1):
-                better &= Q[row, m, u] >= bar[m]
+                better &= values[m, u] >= bar[m]
             if better:
-                best = Q[row, k, u]
+                best = values[k, u]
                 value[k] = best
                 choice = u
     if follow:
