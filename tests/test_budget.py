@@ -4,8 +4,10 @@ import gymnasium as gym
 import pytest
 
 from letitcook import Budget, WaitingEnv, learn, wrap
+from letitcook.core.decisions import Timesteps
 from letitcook.errors import SettingError
 from letitcook.training.budget import Spending
+from letitcook.training.certified_run import announce
 from letitcook.wrappers.base_policy import base_env_of
 
 
@@ -23,6 +25,16 @@ def test_what_is_spent_is_counted_from_the_beginning() -> None:
     assert spending.exhausted(0.5) and not spending.exhausted()
     assert Spending([inside], Budget(seconds=1e-9)).exhausted()
     assert set(spending.summary()) == {"base_queries", "episodes", "seconds"}
+
+
+def test_the_plan_says_how_long_its_queries_take(capsys: pytest.CaptureFixture[str]) -> None:
+    env = wrap(gym.make("MountainCar-v0"), lambda o: 2, wait=1, durations=(2,))
+    inside = base_env_of(env)
+    assert inside is not None
+    inside.base_queries, inside.base_seconds = 4, 0.8
+    announce(Timesteps(0), Spending([inside], Budget(base_queries=5_000)))
+    said = " ".join(capsys.readouterr().err.split())
+    assert "at most 5,000 queries of the base policy (1000 s in it, at 200 ms a query); no training" in said
 
 
 def test_mistakes() -> None:

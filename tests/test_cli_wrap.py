@@ -14,6 +14,7 @@ import pytest
 from gymnasium import spaces
 
 from letitcook import load
+from letitcook.cli.options import certified_line
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint, read_action
 from letitcook.training.loop import Training
@@ -114,6 +115,8 @@ def test_a_policy_is_wrapped_saved_and_played_again(call: Any, tmp_path: Path) -
     assert code == 0
     assert "MountainCar-v0, wrap, lexicographic, 2 episodes" in out
     assert "base alone   wrapper" in out
+    assert run.certificate is not None and played["certified_before"] == run.certificate
+    assert f"when it was chosen: {certified_line(run.certificate)}" in out
     assert f"{100 * savings['queries_saved']['value']:.1f}%" in out
     code, out, _ = call("wrap", *QUICK, "--out", "other")
     assert code == 0

@@ -206,7 +206,10 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError, match="there is no"):
             sb3_zip.read(changed(path, **{name: None}), "dqn")
     with pytest.raises(FileFormatError, match="no file"):
-        sb3_zip.read(tmp_path, "dqn")
+        sb3_zip.read(tmp_path / "missing", "dqn")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileFormatError, match="holds 0 models"):
+        sb3_zip.read(tmp_path / "empty", "dqn")
 
 
 def test_weights_that_are_no_network(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ from letitcook.wrappers.wrap import wrap
 
 FEW_QUERIES = 20_000
 """Queries of the base below which a budget is spent on a student of it: too few to play pairs of episodes."""
-SHARE_RECORDED, SHARE_TAUGHT = 0.4, 0.5
-"""Shares of the budget after which recording and teaching end."""
+SHARE_RECORDED, SHARE_TAUGHT = 0.4, 0.1
+"""Shares of the budget for recording and for teaching."""
 FOLDS = 5
 """Parts of the recorded episodes, each of which is compared with a student of the others."""
 LISTENED, LISTENING_PERIOD = 10, 2
@@ -89,7 +89,8 @@ def choose_by_student(
     everything, school = _joined(recordings), _School(env, inside, seed)
     student = school.taught(everything)
     if not inside.remembers:
-        school.corrections = _corrections(school, student, spending)
+        until = SHARE_TAUGHT + (SHARE_RECORDED if recording is None else 0.0)
+        school.corrections = _corrections(school, student, spending, until)
         student = school.taught(everything)
     base, left, candidates = _chosen(school, student, margin, phase)
     alone = [_episode(recording) for recording in recordings]
@@ -162,9 +163,12 @@ def _chosen(
 
 
 def _corrections(
-    school: _School, student: Student, spending: Spending
+    school: _School, student: Student, spending: Spending, until: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return states that waiting leads to where the student is most unsure, with the base's own answers."""
+    """Return states that waiting leads to where the student is most unsure, with the base's own answers.
+
+    They end where that share of the budget is spent.
+    """
     env, student.heard = school.around(student), []
     waiting = SchedulePolicy(LISTENING_PERIOD, env.decisions.durations)
     for n in range(LISTENED):
@@ -175,7 +179,7 @@ def _corrections(
     asked: list[int] = []
     said = []
     for i in np.argsort(-student.doubt(rows)).tolist():
-        if spending.exhausted(SHARE_TAUGHT):
+        if spending.exhausted(until):
             break
         asked.append(i)
         said.append(vectors.vector(school.inside.answer_at(heard[i])))
