@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +17,7 @@ from letitcook.core.decisions import WRAPPER, Decisions
 from letitcook.core.objective import Objective
 from letitcook.errors import FinitenessError, SettingError
 from letitcook.finite.plan import PlanPolicy, plan_tables
+from letitcook.finite.tables import Tables, enumerate_env
 from worlds import random_decisions, random_tables
 
 # Length and queries of the exact optimum: task, mode, λ (None is lexicographic).
@@ -244,3 +247,44 @@ def test_errors_say_what_to_do() -> None:
 
 def test_a_wait_that_ended_early_sets_the_clock_back() -> None:
     assert plan(make("cook")).policy.ended_early(20, 3) == 17  # type: ignore[union-attr]
+
+
+def rational_optimum(tables: Tables, decisions: Decisions, horizon: int) -> tuple[Fraction, Fraction]:
+    """Return the lexicographic optimum, task return and queries, by backward induction without any rounding."""
+    A, S, end = len(decisions.actions), tables.n_states, (Fraction(0), Fraction(0))
+    chances = [Fraction(float(p)).limit_denominator(99) for p in tables.probability]
+    rewards = [Fraction(float(r)).limit_denominator(99) for r in tables.reward]
+
+    def expected(s: int, action: int, then: list[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
+        task = waiting = Fraction(0)
+        for i in range(tables.offsets[s * A + action], tables.offsets[s * A + action + 1]):
+            after = then[tables.next_state[i]]
+            task, waiting = task + chances[i] * (rewards[i] + after[0]), waiting + chances[i] * after[1]
+        return task, waiting
+
+    values = [end] * (S + 1)
+    committed = [[end] * (S + 1) for _ in range(max(decisions.durations) + 1)]  # to that many more steps of waiting
+    for _ in range(horizon):
+        committed[0] = values
+        committed = [values] + [
+            [*(expected(s, decisions.wait, then) for s in range(S)), end] for then in committed[:-1]
+        ]
+        best = []
+        for s in range(S):
+            waits = [committed[w][s] for w in decisions.durations]
+            task, waiting = max([expected(s, a, values) for a in range(A)] + waits)
+            best.append((task, waiting - 1))
+        values = [*best, end]
+    (start,) = tables.start_state
+    return values[start][0], -values[start][1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slippery_lakes_equal_the_optimum_in_rational_numbers(seed: int) -> None:
+    """Many waits and actions are equally good here, and rounding must decide nothing."""
+    lake = gym.make("FrozenLake-v1", desc=generate_random_map(4, seed=seed), is_slippery=True)
+    env = WaitingEnv(lake, wait=0, durations=(2, 4))
+    best = plan(env, horizon=25)
+    task, queries = rational_optimum(enumerate_env(env), env.decisions, 25)
+    assert best.task_return == pytest.approx(float(task), rel=1e-12)
+    assert best.queries == pytest.approx(float(queries), rel=1e-12)
