@@ -97,8 +97,7 @@ def choose_by_student(
     returns = np.array([episode.task_return for episode in alone])
     accepted = margin.of(float(returns.mean()), float(returns.std(ddof=1)) if len(returns) > 1 else 0.0)
     stake = stake_of(env, returns, games.seeds["choosing"]) if at_stake is None else abs(at_stake)
-    safe = [c for c in left if guard(c.returns() - base.returns()[: len(c.played)], FAILURE_SHARE * stake).holds]
-    tested = attempts(safe, base, accepted) if len(alone) > 1 else []
+    tested = attempts(_safe(left, base, stake), base, accepted) if len(alone) > 1 else []
     trial = _Trial(games, school, recordings, seeds, accepted, stake)
     for candidate, level in zip(tested, LEVELS, strict=False):
         fresh = trial.play(candidate, spending, phase)
@@ -184,6 +183,13 @@ def _corrections(
         asked.append(i)
         said.append(vectors.vector(school.inside.answer_at(heard[i])))
     return rows[asked], np.array(said, dtype=np.float32)
+
+
+def _safe(left: list[WrapperCandidate], base: WrapperCandidate, at_stake: float) -> list[WrapperCandidate]:
+    """Return the wrappers that did not fail around the student, unless the student alone fails now and then too."""
+    loss, alone = FAILURE_SHARE * at_stake, base.returns()
+    guards = [(c, guard(c.returns() - alone[: len(c.played)], loss)) for c in left]
+    return [c for c, found in guards if found.failed == 0 or found.rescued > 0]
 
 
 @dataclass
