@@ -481,3 +481,13 @@ def test_another_process_gives_the_same_bits() -> None:
         for _ in range(2)
     }
     assert len(prints) == 1
+
+
+@pytest.mark.parametrize("sizes", [(-1_000_000, 64, 64, 4), (2, 1_000_000, 64, 4), (2, 64, 64, 3)])
+def test_a_saved_wait_model_of_other_sizes_is_refused(sizes: tuple[int, ...]) -> None:
+    """Kernels cut its parameters by these, and would read past their end."""
+    learner = LDQN(mountain_car.TASK, Decisions(("left", "stay", "right"), 1, (2, 4)), LEXICOGRAPHIC, SMALL, seed=0)
+    saved = learner.arrays()
+    learner.restore(saved)
+    with pytest.raises(FileFormatError, match="do not fit together"):
+        learner.restore({**saved, "wait_model.sizes": np.array(sizes)})

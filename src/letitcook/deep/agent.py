@@ -270,7 +270,7 @@ def _expected(learner: Learner, arrays: Mapping[str, NDArray[Any]]) -> dict[str,
             low, high = 0, n - 1
         elif name.endswith(".following"):
             low, high = NONE, shape[0] - 1
-        elif name in ("lambdas.counts", "statistics.seen"):
+        elif name in ("lambdas.counts", "statistics.seen", "wait_model.counters"):
             low, high = 0, MOST_STEPS
         elif name == "counters":
             low, high = -1, MOST_STEPS
@@ -284,6 +284,7 @@ def _check_counters(learner: Learner, arrays: Mapping[str, NDArray[Any]]) -> Non
     now = counters[DECISIONS] if rules.timestep == 1 else counters[STEPS]
     furthest = now + rules.learning_starts + 2 * rules.update_interval
     good = min(counters[:EPISODE_STEP]) >= 0 and now < counters[NEXT_UPDATE] <= furthest
+    good = good and np.array_equal(arrays["wait_model.sizes"], learner.wait_model.sizes)
     for ring in ("replay", "wait_steps"):
         position, filled = arrays[f"{ring}.cursor"].tolist()
         length = len(getattr(learner, ring).decision)

@@ -40,7 +40,9 @@ def flat(space: spaces.Space[Any] | None, observation: Any) -> NDArray[np.float3
     ...
     letitcook.errors.SpaceError: an observation has shape (2,) where the space has (3,): [0.5, 0.5]
     """
-    if isinstance(space, spaces.Box):  # nearly always
+    if isinstance(space, spaces.Box):
+        if type(observation) is np.ndarray and observation.dtype == np.float32 and observation.shape == space.shape:
+            return observation.reshape(-1)  # nearly always
         return _numbers(observation, space.shape).reshape(-1)
     if space is None:
         return np.asarray(observation, dtype=np.float32).reshape(-1)

@@ -27,6 +27,8 @@ from letitcook.training.spec import METHODS, Kind, RunSpec, default_length, obje
 
 VARIANT = re.compile(r"[\w=+,-][\w.=+,-]*|")
 """Names of variants: they are part of a folder's name, and must not lead out of it."""
+LONGEST_VARIANT = 150
+"""Characters of a variant's name: a folder's name has at most 255 bytes."""
 Changes = tuple[tuple[str, Any], ...]
 """Settings that take the place of a preset's, as (name, value)."""
 
@@ -98,7 +100,7 @@ class Run:
 
     def __post_init__(self) -> None:
         task_named(self.row.task)
-        if not VARIANT.fullmatch(self.row.variant):
+        if not VARIANT.fullmatch(self.row.variant) or len(self.row.variant) > LONGEST_VARIANT:
             raise SettingError(
                 f"variant = {self.row.variant[:80]!r} cannot be part of a folder's name; use letters, digits and -_.=+,"
             )
