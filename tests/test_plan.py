@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -288,3 +289,18 @@ def test_slippery_lakes_equal_the_optimum_in_rational_numbers(seed: int) -> None
     task, queries = rational_optimum(enumerate_env(env), env.decisions, 25)
     assert best.task_return == pytest.approx(float(task), rel=1e-12)
     assert best.queries == pytest.approx(float(queries), rel=1e-12)
+
+
+def test_a_plan_that_would_not_fit_into_memory_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("letitcook.finite.plan")
+    states, longest, channels = make_states("cook"), 15, 5
+    needed = 2 * 200 * states + 16 * (states + 1) * channels * (longest + 1)
+    monkeypatch.setattr(module, "_memory", lambda: needed)
+    assert plan(make("cook")).queries == 25
+    monkeypatch.setattr(module, "_memory", lambda: needed - 1)
+    with pytest.raises(FinitenessError, match=rf"needs {needed / 1e9:.1f} GB, and this machine has"):
+        plan(make("cook"))
+
+
+def make_states(task: str) -> int:
+    return enumerate_env(make(task)).n_states

@@ -14,6 +14,7 @@ Where different states look the same to a policy, the optimum is over beliefs, s
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,6 +146,7 @@ def plan_tables(
             f"{tables.n_states:,} states times a horizon of {horizon:,} steps is more than {LARGEST:,}; "
             "give a shorter horizon"
         )
+    _check_memory(tables.n_states, horizon, len(channels.discount), max(decisions.durations, default=0))
     table, values = _backward(
         horizon,
         channels.K,
@@ -173,6 +175,25 @@ def plan_tables(
         policy=PlanPolicy(table, decisions, tables),
         decisions=_likeliest_episode(tables, decisions, table),
     )
+
+
+def _check_memory(states: int, horizon: int, channels: int, longest: int) -> None:
+    """Raise where the plan of that many states would not fit into the machine's memory."""
+    needed, memory = 2 * horizon * states + 2 * 8 * (states + 1) * channels * (longest + 1), _memory()
+    if memory is not None and needed > memory:
+        raise FinitenessError(
+            f"planning for {states:,} states over {horizon:,} steps with waits of up to {longest:,} needs "
+            f"{needed / 1e9:.1f} GB, and this machine has {memory / 1e9:.1f} GB; "
+            "leave out the longest waits, give a shorter horizon, or learn"
+        )
+
+
+def _memory() -> int | None:
+    """Return the bytes of memory that the machine has; None where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def _plan_beliefs(
