@@ -50,6 +50,8 @@ FEW_QUERIES = 20_000
 """Queries of the base below which a budget is spent on a student of it: too few to play pairs of episodes."""
 SHARE_RECORDED, SHARE_TAUGHT = 0.4, 0.1
 """Shares of the budget for recording and for teaching."""
+CHOOSING_SHARE = 0.1
+"""Share of the margin that a wrapper may lose in the choosing; the rest is for what few episodes cannot tell."""
 FOLDS = 5
 """Parts of the recorded episodes, each of which is compared with a student of the others."""
 LISTENED, LISTENING_PERIOD = 10, 2
@@ -92,12 +94,13 @@ def choose_by_student(
         until = SHARE_TAUGHT + (SHARE_RECORDED if recording is None else 0.0)
         school.corrections = _corrections(school, student, spending, until)
         student = school.taught(everything)
-    base, left, candidates = _chosen(school, student, margin, phase)
+    strict = Margin(CHOOSING_SHARE * margin.amount, CHOOSING_SHARE * margin.share)
+    base, left, candidates = _chosen(school, student, strict, phase)
     alone = [_episode(recording) for recording in recordings]
     returns = np.array([episode.task_return for episode in alone])
     accepted = margin.of(float(returns.mean()), float(returns.std(ddof=1)) if len(returns) > 1 else 0.0)
     stake = stake_of(env, returns, games.seeds["choosing"]) if at_stake is None else abs(at_stake)
-    tested = attempts(_safe(left, base, stake), base, accepted) if len(alone) > 1 else []
+    tested = attempts(_safe(left, base, stake), base, CHOOSING_SHARE * accepted) if len(alone) > 1 else []
     trial = _Trial(games, school, recordings, seeds, accepted, stake)
     for candidate, level in zip(tested, LEVELS, strict=False):
         fresh = trial.play(candidate, spending, phase)
