@@ -232,7 +232,8 @@ def _where_checks_are(grid: Array, below: Array) -> Array:
     In the long run an inspection density of `sqrt(lateness_cost f / (2 check_cost S))` is best (Keller 1974); without
     `S`, so that times that are hardly ever reached do not take all of the grid.
     """
-    checks = np.sqrt(np.diff(below) * np.diff(np.exp(grid)))  # of each step: the root of its density, times its length
+    likely = np.maximum(np.diff(below), 0.0)  # rounding may make it less
+    checks = np.sqrt(likely * np.diff(np.exp(grid)))  # of each step: the root of its density, times its length
     return np.interp(np.linspace(0.0, 1.0, GRID // 2), np.append(0.0, np.cumsum(checks)) / checks.sum(), grid)
 
 
