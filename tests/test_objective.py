@@ -64,3 +64,7 @@ def test_wrong_calls_are_named() -> None:
         lex_argmax(np.zeros((2, 0)))
     with pytest.raises(SettingError, match="slack"):
         lex_argmax([[1.0]], slack=-1.0)
+
+
+def test_a_weight_of_nothing_is_allowed() -> None:
+    assert Objective.named("scalar", 0.0).lam == 0.0
