@@ -106,7 +106,7 @@ def test_an_action_space_that_does_not_start_at_zero() -> None:
     env.reset()
     env.step(0)
     env.step(3)
-    assert env.unwrapped.actions == [5, 6, 6]  # type: ignore[attr-defined]
+    assert env.unwrapped.actions == [5, 6, 6]
     with pytest.raises(SettingError, match=r"wait action 1 is outside the action space 5\.\.7"):
         WaitingEnv(Counting(start=5), wait=1, durations=(2,))
 
@@ -128,7 +128,7 @@ def test_spec_round_trip(task: str) -> None:
     assert again.spec == env.spec
     a, b = env.reset(seed=1)[0], again.reset(seed=1)[0]
     assert np.array_equal(a, b)
-    for decision in range(env.action_space.n):  # type: ignore[attr-defined]
+    for decision in range(env.action_space.n):
         one, two = env.step(decision), again.step(decision)
         assert np.array_equal(one[0], two[0])
         assert one[1:4] == two[1:4]
@@ -257,3 +257,10 @@ def test_other_mistakes() -> None:
     env.reset()
     with pytest.raises(SpaceError, match=r"outside 0\.\.7"):
         env.step(8)
+
+
+def test_what_a_waiting_environment_says_of_itself() -> None:
+    env = WaitingEnv(gym.make("CartPole-v1"), wait=0, durations=(2,))
+    assert not env.decisions.hold
+    assert env.reward_space.low.tolist() == [-np.inf, -1.0]
+    assert env.reward_space.high.tolist() == [np.inf, -1.0]
