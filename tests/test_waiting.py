@@ -106,7 +106,7 @@ def test_an_action_space_that_does_not_start_at_zero() -> None:
     env.reset()
     env.step(0)
     env.step(3)
-    assert env.unwrapped.actions == [5, 6, 6]
+    assert env.unwrapped.actions == [5, 6, 6]  # type: ignore[attr-defined]
     with pytest.raises(SettingError, match=r"wait action 1 is outside the action space 5\.\.7"):
         WaitingEnv(Counting(start=5), wait=1, durations=(2,))
 
@@ -128,7 +128,7 @@ def test_spec_round_trip(task: str) -> None:
     assert again.spec == env.spec
     a, b = env.reset(seed=1)[0], again.reset(seed=1)[0]
     assert np.array_equal(a, b)
-    for decision in range(env.action_space.n):
+    for decision in range(env.action_space.n):  # type: ignore[attr-defined]
         one, two = env.step(decision), again.step(decision)
         assert np.array_equal(one[0], two[0])
         assert one[1:4] == two[1:4]
