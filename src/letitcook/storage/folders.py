@@ -194,7 +194,7 @@ def _write_through(path: Path, data: bytes) -> None:
 
 def _advice(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "make room and start the same command again"
+        return "make room and start the same command again (train and wrap: with --resume)"
     return "choose another with --out"
 
 
