@@ -107,6 +107,7 @@ def test_a_student_is_for_small_budgets_and_plain_answers() -> None:
     assert suits_a_student(env, Budget(base_queries=5_000))
     assert not suits_a_student(env, Budget(base_queries=FEW_QUERIES))
     assert not suits_a_student(env, Budget(episodes=100))
+    assert not suits_a_student(env, Budget(episodes=100, base_queries=5_000))
     several = Ramp()
     several.action_space = spaces.MultiBinary(2)
     assert not suits_a_student(wrap(several, lambda seen: [0, 1], wait=[0, 0], durations=(2,)), Budget(None, 100))

@@ -59,9 +59,12 @@ LISTENED, LISTENING_PERIOD = 10, 2
 
 
 def suits_a_student(env: WaitingEnv, budget: Budget) -> bool:
-    """Return whether a budget is so small that the wrapper is found around a student, and the base can have one."""
+    """Return whether a budget is so small that the wrapper is found around a student, and the base can have one.
+
+    A student plays many episodes, so a budget of episodes has none.
+    """
     inside, limit = base_env_of(env), budget.base_queries
-    if inside is None or limit is None or limit >= FEW_QUERIES:
+    if inside is None or limit is None or limit >= FEW_QUERIES or budget.episodes is not None:
         return False
     return can_be_taught(inside.env.action_space) and can_be_flat(numbers_in(inside.env.observation_space))
 
@@ -95,7 +98,7 @@ def choose_by_student(
         school.corrections = _corrections(school, student, spending, until)
         student = school.taught(everything)
     strict = Margin(CHOOSING_SHARE * margin.amount, CHOOSING_SHARE * margin.share)
-    base, left, candidates = _chosen(school, student, strict, phase)
+    base, left, candidates = _chosen(school, student, strict, spending, phase)
     alone = [_episode(recording) for recording in recordings]
     returns = np.array([episode.task_return for episode in alone])
     accepted = margin.of(float(returns.mean()), float(returns.std(ddof=1)) if len(returns) > 1 else 0.0)
@@ -153,13 +156,14 @@ def _recorded(games: Games, spending: Spending, phase: Phase) -> tuple[list[int]
 
 
 def _chosen(
-    school: _School, student: Student, margin: Margin, phase: Phase
+    school: _School, student: Student, margin: Margin, spending: Spending, phase: Phase
 ) -> tuple[WrapperCandidate, list[WrapperCandidate], list[WrapperCandidate]]:
     """Return the student, queried at every step, the wrappers around it that may be tested, and all of them."""
     env = school.around(student)
     inside = base_env_of(env)
     assert inside is not None
-    games, free = Games(env, school.seed), Spending([inside], Budget())
+    # Queries of the student cost nothing, but time does.
+    games, free = Games(env, school.seed), Spending([inside], Budget(seconds=spending.budget.seconds), spending.begun)
     base, candidates = the_base(env), simple_wrappers(games, free, phase)
     return base, choose(games, base, candidates, margin, free, phase), candidates
 

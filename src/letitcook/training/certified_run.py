@@ -75,7 +75,8 @@ def untrained(
         elif recording is not None:
             raise SettingError(
                 "a recording is for an expensive base policy, whose wrapper is found around a student: give a budget "
-                f"of fewer than {FEW_QUERIES:,} queries of it, and a base with actions in a Box or a Discrete space"
+                f"of fewer than {FEW_QUERIES:,} queries of it (and none of episodes), and a base with actions in a Box "
+                "or a Discrete space"
             )
         else:
             choice = choose_certified(env, [], margin, spending, spec.seed, phase=phase)
