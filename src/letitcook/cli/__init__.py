@@ -48,7 +48,7 @@ COMMANDS = {
         "Reproduce the paper's rows: train every run, compare with the paper and the exact optimum, write a report.",
     ),
     "status": ("sweeps", "Show how far a sweep is: rows and runs done, runs under way, failures."),
-    "report": ("sweeps", "Write the report of a sweep, one page that opens from disk, and its figures as PDF and PNG."),
+    "report": ("sweeps", "Write the report of a sweep or of a wrapper's certificate: one page that opens from disk."),
 }
 """The commands in their order: the module of each, and what it does as its docstring begins."""
 LOOKS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": "rich"}

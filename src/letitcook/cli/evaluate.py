@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from letitcook.cli.options import JsonOption, SeedOption, certified_line, out, print_json
+from letitcook.cli.options import JsonOption, SeedOption, certified_line, out, print_json, spent_line
 from letitcook.errors import FileFormatError, SettingError
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import Evaluation
@@ -66,6 +66,9 @@ def evaluate(
         out.print(line, highlight=False, markup=False)
     if run.certificate is not None:
         out.print(f"  when it was chosen: {certified_line(run.certificate)}", highlight=False, markup=False)
+        out.print(
+            f"  {spent_line(run.certificate['spent'])}; see: letitcook report {run_dir}", highlight=False, markup=False
+        )
 
 
 def per_query(milliseconds: float | None) -> float | None:

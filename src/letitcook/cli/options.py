@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from letitcook.errors import SettingError
+from letitcook.evaluation.savings import duration
 from letitcook.training.progress import short
 from letitcook.training.run import Learned
 
@@ -65,6 +66,16 @@ def certified_line(certificate: Mapping[str, Any]) -> str:
         return f"nothing could be certified to lose less than {certificate['margin']:.3g}"
     numbers = f"bound {certificate['bound']:.3g}, {certificate['episodes']:,} episodes"
     return f"certified to lose less than {certificate['margin']:.3g} ({numbers})"
+
+
+def spent_line(spent: Mapping[str, Any]) -> str:
+    """Return what training, choosing and certifying cost.
+
+    >>> spent_line({"base_queries": 3_005, "episodes": 14, "seconds": 101.3})
+    'spent: 3,005 queries of the policy in 14 episodes, 101 s'
+    """
+    queries, episodes = f"{spent['base_queries']:,} queries of the policy", f"{spent['episodes']:,} episodes"
+    return f"spent: {queries} in {episodes}, {duration(spent['seconds'])}"
 
 
 def read_durations(text: str | None) -> tuple[Any, ...] | None:

@@ -25,9 +25,11 @@ from letitcook.experiments.results import Results, read_results
 from letitcook.experiments.suite_file import read_suite
 from letitcook.experiments.suites import Suite, suite
 from letitcook.report.compare import Comparison
+from letitcook.storage import folders
 from letitcook.training.progress import working
 
 SweepArgument = Annotated[Path, typer.Argument(help="A folder that reproduce wrote", metavar="DIR")]
+ReportArgument = Annotated[Path, typer.Argument(help="A folder that reproduce or wrap wrote", metavar="DIR")]
 
 
 def reproduce(
@@ -154,13 +156,23 @@ def status(folder: SweepArgument, as_json: JsonOption = False) -> None:
         out.print(line, highlight=False, markup=False)
 
 
-def report(folder: SweepArgument, as_json: JsonOption = False) -> None:
-    """Write the report of a sweep, one page that opens from disk, and its figures as PDF and PNG.
+def report(folder: ReportArgument, as_json: JsonOption = False) -> None:
+    """Write the report of a sweep or of a wrapper's certificate: one page that opens from disk.
 
-    What is not finished yet is left out.
+    Of a sweep, what is not finished yet is left out; figures are written as PDF and PNG too. Of a wrapper, the page
+    says whether it is certified, with margin, bound and episodes, how every candidate did, and what was spent.
 
     Example: letitcook report results/discrete
     """
+    if folders.kind_of(folder) == "run":
+        from letitcook.report.run_page import write_run_page
+
+        written = write_run_page(folder)
+        if as_json:
+            print_json({"report": str(written), "runs": 1})
+        else:
+            out.print(str(written), highlight=False, markup=False)
+        return
     results = read_results(folder)
     if not len(results.runs):
         raise SettingError(f"{folder} has no finished run yet; see: letitcook status {folder}")

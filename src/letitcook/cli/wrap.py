@@ -24,12 +24,13 @@ from letitcook.cli.options import (
     out,
     print_json,
     read_durations,
+    spent_line,
     training_facts,
 )
 from letitcook.core.decisions import check_durations, read_timesteps
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
 from letitcook.evaluation.rollout import check_episodes
-from letitcook.evaluation.savings import compare_with_base, duration
+from letitcook.evaluation.savings import compare_with_base
 from letitcook.storage.folders import check_output
 from letitcook.training.budget import Budget
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint
@@ -178,5 +179,4 @@ def _certified_lines(learned: Learned) -> list[str]:
                 f"    best {kind:<12}{best['saved']:6.1%} saved, return {best['difference']:+.2g}{error} "
                 f"in {best['episodes']} episodes: {best['name']}"
             )
-    queries, episodes = f"{spent['base_queries']:,} queries of the policy", f"{spent['episodes']:,} episodes"
-    return [*lines, f"  spent: {queries} in {episodes}, {duration(spent['seconds'])}"]
+    return [*lines, f"  {spent_line(spent)}"]

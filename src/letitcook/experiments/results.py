@@ -107,7 +107,7 @@ def read_results(out: Path) -> Results:
         try:
             learned, manifest = from_files(content, folder), run_manifest(content, folder)
             record, curve = _record(run, learned), _curve(run, learned.curve)
-            versions[_software(manifest["provenance"])] = None
+            versions[software_of(manifest["provenance"])] = None
             _note_settings(settings.setdefault(run.row.task, {}), manifest["run"]["settings"])
         except (FileFormatError, KeyError, TypeError, AttributeError) as error:
             said = str(error) if isinstance(error, FileFormatError) else f"{folder} is damaged ({error!r})"
@@ -141,7 +141,7 @@ def _curve(run: Run, points: Sequence[Point]) -> pl.DataFrame:
     return curve.select([pl.col(name).cast(kind) for name, kind in CURVES.items()])
 
 
-def _software(provenance: dict[str, Any]) -> str:
+def software_of(provenance: dict[str, Any]) -> str:
     """Return what a run was made with, in a line."""
     commit = provenance.get("commit")
     packages = [f"{name} {version}" for name, version in provenance["packages"].items()]

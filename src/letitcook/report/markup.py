@@ -51,11 +51,11 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     finite = [c for c in comparisons if c.exact is not None]
     best = sum(c.at_optimum for c in finite)
     tiles = [
-        _tile(
+        tile(
             f"{counts['same']} <small>of {known}</small>",
             "rows as in the paper: Welch's t-test tells neither length nor queries apart, at a level of 5 %",
         ),
-        _tile(
+        tile(
             f"{best} <small>of {len(finite)}</small>",
             "rows of finite tasks with every seed at the exact optimum of what the row optimises",
         ),
@@ -64,7 +64,8 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     return f'<div class="tiles">{"".join(tiles)}</div>{_bar(counts)}{_differing(comparisons)}'
 
 
-def _tile(big: str, small: str) -> str:
+def tile(big: str, small: str) -> str:
+    """Return a large number with what it says."""
     return f'<div class="tile"><b>{big}</b><span>{small}</span></div>'
 
 
@@ -79,7 +80,7 @@ def _gap_tile(finite: Sequence[Comparison]) -> list[str]:
         return []
     steps, queries = (sum(gap[i] for gap in gaps) / len(gaps) for i in range(2))
     words = f"steps and queries above the exact optimum, mean of the {len(gaps)} lexicographic rows of finite tasks"
-    return [_tile(f"{_signed(steps)} <small>/</small> {_signed(queries)}", words)]
+    return [tile(f"{_signed(steps)} <small>/</small> {_signed(queries)}", words)]
 
 
 def _bar(counts: Mapping[str, int]) -> str:
@@ -281,6 +282,12 @@ def made(facts: Made) -> str:
     command = f"<p>Command: <code>{escape(facts.command)}</code></p>" if facts.command else ""
     lines = "".join(f"<li>{escape(line)}</li>" for line in facts.versions)
     return f'<div class="method">{command}<ul>{lines}</ul></div>{_settings(facts.settings)}'
+
+
+def settings_line(held: Mapping[str, Any]) -> str:
+    """Return the settings of one run as a paragraph."""
+    said = ", ".join(f"<code>{escape(name)}</code> {_setting(held, name)}" for name in held)
+    return f'<p class="method">{said}.</p>'
 
 
 def _settings(settings: Mapping[str, Mapping[str, Any]]) -> str:

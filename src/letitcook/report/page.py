@@ -20,7 +20,7 @@ from letitcook.report.traces import NamedTrace, episodes_of, scene
 from letitcook.storage import folders
 from letitcook.tasks import task_named
 
-SCRIPTS = ("scenes.js", "player.js", "plane.js", "page.js")
+SCRIPTS = ("scenes.js", "player.js", "plane.js", "theme.js", "page.js")
 STYLES = ("page.css", "scenes.css")
 TITLES = {
     "exact": "exact optimum",
@@ -70,7 +70,7 @@ def page(
     sections = {name: said for name, said in SECTIONS.items() if figures or name != "figures"}
     tasks = [task_named(task).title for task in dict.fromkeys(c.row.task for c in comparisons)]
     return Template(markup.asset("page.html")).substitute(
-        policy=_security(style, script),
+        policy=security(style, script),
         version=escape(letitcook.__version__),
         title=f"letitcook: {escape(results.suite)}",
         style=style,
@@ -95,7 +95,7 @@ def page(
     )
 
 
-def _security(style: str, script: str) -> str:
+def security(style: str, script: str) -> str:
     """Return a policy under which a browser runs this page's own script and style and loads nothing at all."""
     hashes = {
         name: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -333,6 +333,18 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     return parse_manifest(text, kind, path)
 
 
+def kind_of(folder: Path) -> str | None:
+    """Return the kind that a folder's manifest names, such as `run`; None if it cannot be read."""
+    path = folder / MANIFEST
+    try:
+        _check_size(path, MANIFEST_LIMIT)
+        content = parse_json(path.read_bytes(), path)
+    except (OSError, FileFormatError):
+        return None
+    kind = content.get("kind") if isinstance(content, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
 def parse_manifest(text: bytes, kind: str, path: Path) -> dict[str, Any]:
     """Return what a manifest says, or what is wrong with it; `path` is where it stands."""
     content = parse_json(text, path)

@@ -27,6 +27,7 @@ from letitcook.finite.settings import QSettings
 from letitcook.storage import folders
 from letitcook.storage.array_checks import Expected, checked
 from letitcook.storage.setting_values import converted, read_settings
+from letitcook.training.certificate_data import read_certificate, read_spent
 from letitcook.training.env_spec import WrappedEnvSpec
 from letitcook.training.selection import BASE_QUERIES, QUERIES, Candidate
 from letitcook.wrappers.remembering import RememberingPolicy, Remembers, remembering
@@ -356,8 +357,8 @@ def from_files(content: Mapping[str, bytes], folder: Path) -> Learned:
             base=None if base is None else NetworkPolicy.from_arrays(folders.unpack_arrays(base, folder / BASE)),
             evaluation_episodes=converted(manifest.get("evaluation_episodes", 0), int),
             choice=_object_of(manifest.get("choice")),
-            certificate=_object_of(manifest.get("certificate")),
-            spent=_spent_of(manifest.get("spent")),
+            certificate=read_certificate(_object_of(manifest.get("certificate"))),
+            spent=None if manifest.get("spent") is None else read_spent(manifest["spent"]),
             front=() if front is None else _front_of(folders.unpack_arrays(front, folder / FRONT), info),
             checkpoint=None
             if converted(manifest["finished"], bool)
@@ -382,17 +383,6 @@ def _object_of(data: Any) -> dict[str, Any] | None:
     if data is not None and not isinstance(data, dict):
         raise FileFormatError(f"{str(data)[:40]!r} stands where an object is needed")
     return data
-
-
-def _spent_of(data: Any) -> dict[str, Any] | None:
-    """Return what a stopped run had spent; runs without a certificate and older ones do not say."""
-    if data is None:
-        return None
-    types = {"base_queries": int, "episodes": int, "seconds": float}
-    spent = {name: converted(data[name], kind) for name, kind in types.items()}
-    if min(spent.values()) < 0:
-        raise FileFormatError(f"{spent} were spent, and none of it can be below 0")
-    return spent
 
 
 def _policy_of(arrays: Mapping[str, NDArray[Any]], kind: str, decisions: Decisions) -> Any:
