@@ -22,6 +22,7 @@ TESTED_ELSEWHERE = {
     "core.decisions": ("test_waiting", "decisions through the environment that has them"),
     "core.jit": ("test_q_learning", "random numbers and compilation, bit for bit against naive.py"),
     "core.presets": ("test_conditioning", "a record that presets read"),
+    "finite.beyond": ("test_q_learning", "bit for bit against naive.py, as all of the algorithm"),
     "storage.imports": ("test_adapters", "objects by name, as policies are named"),
     "storage.setting_values": ("test_suite_file", "settings as a suite file gives them"),
     "adapters.*": ("test_adapters", "one door, `as_policy`; with the real packages in integration_tests/torch"),

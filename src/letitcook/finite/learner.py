@@ -14,6 +14,7 @@ from letitcook.core.episode_stats import Totals
 from letitcook.core.jit import kernel_settings, seeded
 from letitcook.core.objective import Objective
 from letitcook.errors import FileFormatError, SettingError
+from letitcook.finite.beyond import beyond_the_paper
 from letitcook.finite.policy import TablePolicy
 from letitcook.finite.q_learning import (
     DECISIONS,
@@ -26,7 +27,6 @@ from letitcook.finite.q_learning import (
     Rule,
     Weights,
     World,
-    beyond_the_paper,
     draw,
     evaluate,
     greedy_table,
@@ -73,6 +73,7 @@ class QLearner:
         self.settings = settings
         self.remembered = remembered
         rows = int(tables.rows.max()) + 1 if remembered is None else len(remembered.keys)
+        seen = np.append(tables.rows, rows)
         K, U, H = len(objective.weights), decisions.n, horizon
         self._world = World(
             offsets=tables.offsets,
@@ -82,7 +83,8 @@ class QLearner:
             deterministic=tables.deterministic,
             start_state=tables.start_state,
             start_cumulative=np.cumsum(tables.start_probability),
-            rows=np.append(tables.rows, rows),
+            rows=seen,
+            next_row=seen[tables.next_state],
             recall=NOTHING_REMEMBERED if remembered is None else RecallTables(*remembered.arrays),
             n_actions=tables.n_actions,
             durations=decisions.durations_of,
@@ -145,7 +147,10 @@ class QLearner:
         return self.settings.timestep
 
     def totals(self) -> Totals:
-        """Return sums over the training episodes that have ended since the first call, which begins the counting."""
+        """Return sums over the training episodes that have ended since the first call, which begins the counting.
+
+        An episode that was under way then is left out, unless the settings have a record of it.
+        """
         if self._counts is None:
             self._counts = np.zeros(len(Totals._fields))
         return Totals(*self._counts.tolist())
@@ -165,7 +170,7 @@ class QLearner:
         learn(self._world, self._rule, self._weights, self._memory, self._beyond, self._counts, *until)
 
     @cached_property
-    def _beyond(self) -> Beyond:
+    def _beyond(self) -> Beyond | None:
         return beyond_the_paper(self._world, self._rule, self._weights, self._memory)
 
     def greedy_episodes(self, episodes: int, seed: int) -> NDArray[np.float64]:

@@ -15,16 +15,7 @@ The difference: a decision within the slack of the best that is never taken keep
 value. Under the maximum this goes upstream, a little at every state, until it exceeds the slack and the longest
 wait, which jumps over those states and is exact, is ruled out.
 
-Beyond the paper, and off by default:
-
-- **intra-option learning** (Sutton, Precup and Singh 1999): a wait of w steps passes through w+1 states; any two of
-  them that lie as many steps apart as a shorter wait has are a valid experience of it;
-- **backward replay**: at the end of an episode its decisions are learned from once more, last one first, so that what
-  was found at the end reaches the beginning at once;
-- a **step size that falls with visits**, `α = 1 / visits^ω`, for random transitions;
-- **full backups**, for random transitions too: a value is set to the mean over everything that has followed the
-  decision so far, in place of a step towards what followed this time (adaptive real-time dynamic programming; Barto,
-  Bradtke and Singh 1995). Values then differ by what is random alone, not by when each of them was last updated.
+What goes beyond the paper (`beyond.py`) is called by address where the settings want it.
 
 Where a policy remembers, a row of `Q` is what is seen *and* remembered. It is then no function of the state, and is
 followed from decision to decision by `Recall`.
@@ -33,7 +24,6 @@ followed from decision to decision by `Recall`.
 from __future__ import annotations
 
 import numpy as np
-from numba import typeof, types
 from numpy.typing import NDArray
 
 from letitcook.core.episode_stats import EPISODES as ENDED
@@ -78,6 +68,8 @@ class World(Struct):
     start_cumulative: NDArray[np.float64]
     rows: NDArray[np.int64]
     """What is seen in each state, by number; of the end, the last row of Q."""
+    next_row: NDArray[np.int64]
+    """The same after each outcome: `rows[next_state]`, which need not wait for the state to be known."""
     recall: RecallTables
     n_actions: int
     durations: NDArray[np.int64]
@@ -144,17 +136,9 @@ STEPS, DECISIONS, EPISODES, STATE, TIME, TAKEN = range(6)
 class Beyond(Struct):
     """What goes beyond the paper, called by address: it is compiled where the settings want it."""
 
+    full_backup: Pointer
     learn_intra_option: Pointer
     replay_backwards: Pointer
-
-
-def beyond_the_paper(world: World, rule: Rule, weights: Weights, memory: Memory) -> Beyond:
-    """Return what the settings want of it."""
-    learner, whole, real = tuple(typeof(each) for each in (world, rule, weights, memory)), types.int64, types.float64
-    intra_option = learn_intra_option if rule.intra_option else no_intra_option
-    replay = replay_backwards if rule.backward_replay else no_replay
-    inside = Pointer(intra_option, *learner, whole, whole, whole, whole, real, types.boolean)
-    return Beyond(inside, Pointer(replay, *learner, whole, whole, real, inside.type))
 
 
 @compiled
@@ -163,14 +147,14 @@ def learn(
     rule: Rule,
     weights: Weights,
     memory: Memory,
-    beyond: Beyond,
+    beyond: Beyond | None,
     counts: NDArray[np.float64] | None,
     until_steps: int,
     until_decisions: int,
 ) -> None:
     """Algorithm 1 until that many primitive steps or decisions in all; the comments are its lines.
 
-    Without `counts` it is compiled without the counting, which would cost some percent.
+    Without `beyond` and `counts` it is compiled without a record of the episode, which would cost some percent.
     """
     clock, rng, path, rewards, taken = memory.clock, memory.rng, memory.path, memory.rewards, memory.taken
     Q, H, U, end, seen = memory.Q, world.horizon, len(world.durations), len(world.rows) - 1, memory.seen
@@ -192,39 +176,50 @@ def learn(
         else:
             u = greedy
         # s', r ← step(u), or as many times step(wait) as the wait requests; the end and the horizon cut it short
-        taken[0, n], taken[1, n], path[t] = u, t, s
-        begun, last = t, min(t + world.durations[u], H)
+        if beyond is not None or counts is not None:
+            taken[0, n], taken[1, n], path[t] = u, t, s
+            n += 1
+        begun, last, after, G, discount = t, min(t + world.durations[u], H), row, 0.0, 1.0
         while t < last and s != end:
             outcome = s * world.n_actions + world.actions[u]
             if not world.deterministic:
                 outcome = draw(world.cumulative, world.offsets[outcome], world.offsets[outcome + 1], rng)
-            s = world.next_state[outcome]
-            rewards[t] = world.reward[outcome]
+            s, after = world.next_state[outcome], world.next_row[outcome]
+            G += discount * world.reward[outcome]
+            discount *= rule.gamma
+            if beyond is not None or counts is not None:
+                rewards[t], path[t + 1] = world.reward[outcome], s
             t += 1
-            path[t] = s
         # update Q0[s, u], then Q1[s, u]
-        if rule.intra_option and world.actions[u] == rule.wait:
-            call(beyond.learn_intra_option, (world, rule, weights, memory, u, row, begun, t, alpha, True))
-        after = row_after(world, row, world.actions[u], t - begun, s)
-        greedy = update(world, rule, weights, memory, u, row, after, begun, t, alpha, True)
+        if beyond is not None and rule.intra_option and world.actions[u] == rule.wait:
+            arguments = (world, rule, weights, memory, beyond.full_backup, u, row, begun, t, alpha, True)
+            call(beyond.learn_intra_option, arguments)
+        if s != end:
+            after = remembered_row(world, row, world.actions[u], t - begun, after)
+        if beyond is not None and rule.backup == 1:
+            greedy = call(beyond.full_backup, (world, rule, weights, memory, u, row, after, G, discount, t, True))
+        else:
+            greedy = update(world, rule, weights, memory, u, row, after, G, discount, t, alpha)
         row = after
-        seen[t] = row
+        if beyond is not None:
+            seen[t] = row
         # s ← s', t ← t + elapsed
         steps += t - begun
         decisions += 1
-        n += 1
         if s == end or t >= H:
-            if counts is not None:
+            if counts is not None and taken[1, 0] == 0:  # else it was under way when the counting began
                 count_episode(counts, taken[:, :n], rewards[:t], world.actions, rule.wait)
-            if rule.backward_replay:
-                inside = beyond.learn_intra_option
-                call(beyond.replay_backwards, (world, rule, weights, memory, n, t, alpha, inside))
+            if beyond is not None and rule.backward_replay:
+                full, inside = beyond.full_backup, beyond.learn_intra_option
+                call(beyond.replay_backwards, (world, rule, weights, memory, full, inside, n, t, alpha))
             start = draw(world.start_cumulative, 0, len(world.start_state), rng)
             s, t, n = world.start_state[start], 0, 0
             row = start_row(world, start)
-            seen[0] = row
+            if beyond is not None:
+                seen[0] = row
             clock[EPISODES] += 1
-            greedy = lex_row(memory.Q, weights, row, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
+            greedy = lex_row(Q, weights, row, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
+    seen[t] = row
     clock[STEPS], clock[DECISIONS], clock[STATE], clock[TIME], clock[TAKEN] = steps, decisions, s, t, n
 
 
@@ -261,7 +256,13 @@ def start_row(world: World, start: int) -> int:
 def row_after(world: World, row: int, action: int, steps: int, s_after: int) -> int:
     """Return the row in state `s_after`, `steps` steps of an action after the row `row`."""
     found: int = world.rows[s_after]
-    if world.recall.n_kinds > 0 and s_after != len(world.rows) - 1:
+    return found if s_after == len(world.rows) - 1 else remembered_row(world, row, action, steps, found)
+
+
+@inlined
+def remembered_row(world: World, row: int, action: int, steps: int, found: int) -> int:
+    """Return the row of seeing `found`, `steps` steps of an action after the row `row`."""
+    if world.recall.n_kinds > 0:
         kind = action if steps == 1 else world.n_actions + steps - 2
         at = row * world.recall.n_kinds + kind
         for i in range(world.recall.offsets[at], world.recall.offsets[at + 1]):
@@ -280,30 +281,21 @@ def update(
     u: int,
     s: int,
     s_after: int,
-    t: int,
+    G: float,
+    discount: float,
     until: int,
     alpha: float,
-    new: bool,
 ) -> int:
-    """Update Q by decision `u` from row `s` to row `s_after`, from time `t` to `until`; return what is greedy then.
+    """Update Q by decision `u` from row `s` to row `s_after`, which ended at time `until`; return what is greedy then.
 
-    `new` is False where it is learned from once more.
+    `G` is what it brought, and `discount` what a reward after it is worth.
     """
     Q = memory.Q
-    G, discount = 0.0, 1.0
-    for i in range(t, until):
-        G += discount * memory.rewards[i]
-        discount *= rule.gamma
     if until == rule.horizon and not rule.bootstrap_on_truncation:
         discount = 0.0
     if rule.visit_power > 0.0:
         memory.visits[s, u] += 1
         alpha /= memory.visits[s, u] ** rule.visit_power
-    if rule.backup == 1:
-        if new:
-            count_outcome(memory, s, u, s_after, G, discount)
-        full_backup(world, rule, weights, memory, s, u)
-        return lex_row(Q, weights, s_after, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
     greedy = 0
     for k in range(len(weights) + 1):
         if k == 0 or s == s_after:  # where s' = s, the row has just been written
@@ -312,118 +304,6 @@ def update(
             target = weights[k][0] * G - weights[k][1] * world.costs[u] + discount * memory.value[k]
             Q[s, k, u] = (1.0 - alpha) * Q[s, k, u] + alpha * target
     return greedy
-
-
-@compiled
-def count_outcome(memory: Memory, s: int, u: int, s_after: int, G: float, discount: float) -> None:
-    """Count that row `s_after` followed decision `u` in row `s`; where there is no room, the rarest row gives way."""
-    at, rarest = 0, 0
-    times = memory.followed[1, s, u]
-    while at < len(times) and times[at] > 0 and memory.followed[0, s, u, at] != s_after:
-        rarest = at if times[at] < times[rarest] else rarest
-        at += 1
-    if at == len(times):
-        at = rarest
-        times[at] = 0
-    memory.followed[0, s, u, at] = s_after
-    times[at] += 1
-    memory.gained[0, s, u, at] += (G - memory.gained[0, s, u, at]) / times[at]
-    memory.gained[1, s, u, at] += (discount - memory.gained[1, s, u, at]) / times[at]
-
-
-@compiled
-def full_backup(world: World, rule: Rule, weights: Weights, memory: Memory, s: int, u: int) -> None:
-    """Set Q of a row and decision to its mean over everything that has followed it so far."""
-    times = memory.followed[1, s, u]
-    for k in range(len(weights)):
-        total, n = 0.0, 0
-        for i in range(len(times)):
-            if times[i] == 0:
-                break
-            after = memory.followed[0, s, u, i]
-            lex_row(memory.Q, weights, after, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
-            reward = weights[k][0] * memory.gained[0, s, u, i] - weights[k][1] * world.costs[u]
-            total += times[i] * (reward + memory.gained[1, s, u, i] * memory.value[k])
-            n += times[i]
-        memory.Q[s, k, u] = total / n
-
-
-@compiled
-def learn_intra_option(
-    world: World,
-    rule: Rule,
-    weights: Weights,
-    memory: Memory,
-    u: int,
-    row: int,
-    t: int,
-    until: int,
-    alpha: float,
-    new: bool,
-) -> None:
-    """Learn from every shorter wait inside the wait `u` in row `row`, from time `t` to `until`, last ones first."""
-    # Which ones are inside is a matter of the plan, not of how it went: to count those that the episode's end cut
-    # only when it did come (or only when it did not) would favour one outcome of a random world over the others.
-    planned = min(t + world.durations[u], rule.horizon)
-    # What would be remembered is what a policy would that sensed where the shorter wait begins, and where it ends.
-    for i in range(until - 1, t - 1, -1):
-        begun = row if i == t else row_after(world, row, rule.wait, i - t, memory.path[i])
-        for v in range(len(world.durations)):
-            j = i + world.durations[v]
-            if world.actions[v] == rule.wait and j <= planned and not (i == t and v == u):
-                j = min(j, until)
-                after = row_after(world, begun, rule.wait, j - i, memory.path[j])
-                update(world, rule, weights, memory, v, begun, after, i, j, alpha, new)
-
-
-@compiled
-def no_intra_option(
-    world: World,
-    rule: Rule,
-    weights: Weights,
-    memory: Memory,
-    u: int,
-    row: int,
-    t: int,
-    until: int,
-    alpha: float,
-    new: bool,
-) -> None:
-    """Stands in for `learn_intra_option` where it is off."""
-
-
-@compiled
-def replay_backwards(
-    world: World,
-    rule: Rule,
-    weights: Weights,
-    memory: Memory,
-    decisions: int,
-    until: int,
-    alpha: float,
-    intra_option: Pointer,
-) -> None:
-    """Learn from the episode's decisions once more, last one first."""
-    for n in range(decisions - 1, -1, -1):
-        u, t = memory.taken[0, n], memory.taken[1, n]
-        if rule.intra_option and world.actions[u] == rule.wait:
-            call(intra_option, (world, rule, weights, memory, u, memory.seen[t], t, until, alpha, False))
-        update(world, rule, weights, memory, u, memory.seen[t], memory.seen[until], t, until, alpha, False)
-        until = t
-
-
-@compiled
-def no_replay(
-    world: World,
-    rule: Rule,
-    weights: Weights,
-    memory: Memory,
-    decisions: int,
-    until: int,
-    alpha: float,
-    intra_option: Pointer,
-) -> None:
-    """Stands in for `replay_backwards` where it is off."""
 
 
 @inlined
