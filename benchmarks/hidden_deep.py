@@ -168,7 +168,7 @@ def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", choices=["cartpole", "cook"])
-    parser.add_argument("what", choices=["seen", "hidden", "window", "window1", "frames", "timers", "recurrent"])
+    parser.add_argument("what", choices=["seen", "hidden", "window", "frames", "timers", "recurrent"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--steps", type=int, default=100_000)

@@ -122,7 +122,8 @@ class QLearner:
             gained=np.zeros(counted),
         )
         self._counts: NDArray[np.float64] | None = None
-        start = draw(self._world.start_cumulative, 0, len(tables.start_state), self._memory.rng)
+        starts = len(tables.start_state)
+        start = 0 if starts == 1 else draw(self._world.start_cumulative, 0, starts, self._memory.rng)
         self._memory.clock[STATE] = tables.start_state[start]
         self._memory.seen[0] = start_row(self._world, start)
 

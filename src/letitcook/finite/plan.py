@@ -147,8 +147,12 @@ def plan_tables(
             "give a shorter horizon"
         )
     _check_memory(tables.n_states, horizon, len(channels.discount), max(decisions.durations, default=0))
-    table, values = _backward(
-        horizon,
+    # committed[s, c, j] is channel c of C_j(t+1, s), and becomes C_j(t, s) in following; the last row is the end: 0.
+    longest = max(decisions.durations, default=0)
+    committed, following = np.zeros((2, tables.n_states + 1, len(channels.discount), longest + 1))
+    here, best = np.empty((2, len(channels.discount)))
+    table = np.empty((horizon, tables.n_states), dtype=np.int16)
+    swaps = _backward(
         channels.K,
         tables.offsets,
         tables.probability,
@@ -161,7 +165,13 @@ def plan_tables(
         np.array(decisions.durations, dtype=np.int64),
         decisions.costs_of,
         TIE,
+        committed,
+        following,
+        here,
+        best,
+        table,
     )
+    values = (following if swaps % 2 else committed)[:, :, 0]
     at_start = values[tables.start_state]
     expected = tables.start_probability @ at_start
     return Plan(
@@ -226,7 +236,6 @@ def _plan_beliefs(
 
 @compiled
 def _backward(
-    H: int,
     K: int,
     offsets: NDArray[np.int64],
     probability: NDArray[np.float64],
@@ -239,18 +248,16 @@ def _backward(
     durations: NDArray[np.int64],
     costs: NDArray[np.float64],
     tie: float,
-) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
-    """Return the decisions `(H, S)` and the channels' values at time 0 `(S, channels)`."""
-    S = (len(offsets) - 1) // n_actions
-    C = rewards.shape[1]
-    longest = durations[-1] if len(durations) > 0 else 0
-    # committed[s, c, j] is channel c of C_j(t+1, s), and becomes C_j(t, s) in following; row S is the end: always 0.
-    committed = np.zeros((S + 1, C, longest + 1))
-    following = np.zeros((S + 1, C, longest + 1))
-    table = np.empty((H, S), dtype=np.int16)
-    here = np.empty(C)
-    best = np.empty(C)
-    unchanged = 0
+    committed: NDArray[np.float64],
+    following: NDArray[np.float64],
+    here: NDArray[np.float64],
+    best: NDArray[np.float64],
+    table: NDArray[np.int16],
+) -> int:
+    """Write the decisions `(H, S)` and the values, in `committed` after an even number of swaps, which is returned."""
+    H, S = table.shape
+    C, longest = committed.shape[1], committed.shape[2] - 1
+    unchanged, swaps = 0, 0
     for t in range(H - 1, -1, -1):
         changed = False
         for s in range(S):
@@ -281,6 +288,7 @@ def _backward(
                 changed = changed or best[c] != committed[s, c, 0]
                 following[s, c, 0] = best[c]
         committed, following = following, committed
+        swaps += 1
         # Nothing in the recursion but V knows the time: where V stood still for as long as the longest wait, it stays.
         unchanged = 0 if changed else unchanged + 1
         if unchanged > longest:
@@ -288,7 +296,7 @@ def _backward(
                 for s in range(S):
                     table[earlier, s] = table[t, s]
             break
-    return table, committed[:S, :, 0].copy()
+    return swaps
 
 
 def _likeliest_episode(tables: Tables, decisions: Decisions, table: NDArray[np.int16]) -> list[int]:

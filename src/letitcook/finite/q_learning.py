@@ -375,20 +375,36 @@ def draw(cumulative: NDArray[np.float64], first: int, last: int, rng: NDArray[np
     return first
 
 
-@compiled
 def evaluate(
     world: World, Q: NDArray[np.float64], weights: Weights, slack: float, episodes: int, rng: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
     """Return task return, length, queries, base queries, steps in each decision, `(episodes, 4 + U)`."""
-    end = len(world.rows) - 1
-    value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
     results = np.zeros((episodes, 4 + Q.shape[2]))
-    for n in range(episodes):
+    value, bar = np.empty((2, Q.shape[1]))
+    play(world, Q, weights, slack, False, rng, value, bar, results)
+    return results
+
+
+@compiled
+def play(
+    world: World,
+    Q: NDArray[np.float64],
+    weights: Weights,
+    slack: float,
+    follow: bool,
+    rng: NDArray[np.uint64],
+    value: NDArray[np.float64],
+    bar: NDArray[np.float64],
+    results: NDArray[np.float64],
+) -> None:
+    """Play an episode for each row of `results`, which are zeros; `value` and `bar` are arrays to work in."""
+    end = len(world.rows) - 1
+    for n in range(len(results)):
         start = draw(world.start_cumulative, 0, len(world.start_state), rng)
         s, seen = world.start_state[start], start_row(world, start)
         t = 0
         while t < world.horizon and s != end:
-            u = lex_row(Q, weights, seen, slack, False, value, bar)
+            u = lex_row(Q, weights, seen, slack, follow, value, bar)
             results[n, 2] += 1
             results[n, 3] += u == world.base
             begun, last = t, min(t + world.durations[u], world.horizon)
@@ -401,14 +417,26 @@ def evaluate(
                 t += 1
             seen = row_after(world, seen, world.actions[u], t - begun, s)
         results[n, 1] = t
-    return results
+
+
+def greedy_table(Q: NDArray[np.float64], weights: Weights, slack: float) -> NDArray[np.int64]:
+    """Return the greedy decision of every row."""
+    table = np.empty(len(Q), dtype=np.int64)
+    value, bar = np.empty((2, Q.shape[1]))
+    choose_all(Q, weights, slack, False, value, bar, table)
+    return table
 
 
 @compiled
-def greedy_table(Q: NDArray[np.float64], weights: Weights, slack: float) -> NDArray[np.int64]:
-    """Return the greedy decision of every row."""
-    value, bar = np.empty(Q.shape[1]), np.empty(Q.shape[1])
-    table = np.empty(len(Q), dtype=np.int64)
+def choose_all(
+    Q: NDArray[np.float64],
+    weights: Weights,
+    slack: float,
+    follow: bool,
+    value: NDArray[np.float64],
+    bar: NDArray[np.float64],
+    table: NDArray[np.int64],
+) -> None:
+    """Write the greedy decision of every row."""
     for row in range(len(Q)):
-        table[row] = lex_row(Q, weights, row, slack, False, value, bar)
-    return table
+        table[row] = lex_row(Q, weights, row, slack, follow, value, bar)
