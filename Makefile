@@ -86,7 +86,7 @@ house: $(VENV)/.installed-test
 # constraints.txt, for Python 3.11 and newer. PyTorch and what it brings stay free: its builds differ by index and processor.
 constraints: .venv-release/.installed-release
 	.venv-release/bin/uv pip compile pyproject.toml --upgrade --universal --python-version 3.11 --quiet --no-header --no-annotate \
-	  --no-emit-package torch --extra test --extra ray --extra tracking --extra browser --extra rliable --extra onnx --extra peers \
+	  --no-emit-package torch --extra test --extra ray --extra tracking --extra browser --extra rliable --extra onnx --extra minari --extra peers \
 	  --extra docs --extra release | grep -vE '^(nvidia|cuda|triton)' > constraints.txt
 
 # The documentation as a site, in site/; no warnings, and no page may load anything from elsewhere.
@@ -148,7 +148,7 @@ $(VENV)/.installed-test: pyproject.toml $(CONSTRAINTS)
 
 # PyTorch first and by itself: the bound picks a CPU build where one is offered.
 .venv-torch/.installed-torch: pyproject.toml $(CONSTRAINTS)
-	$(call environment,.venv-torch,$(CONSTRAINED) -e '.[test$(comma)torch$(comma)peers$(comma)onnx]',torch)
+	$(call environment,.venv-torch,$(CONSTRAINED) -e '.[test$(comma)torch$(comma)peers$(comma)onnx$(comma)minari]',torch)
 	.venv-torch/bin/$(PIP_INSTALL) --no-deps 'morl-baselines>=1.3'
 
 clean:

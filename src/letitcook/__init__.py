@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from letitcook.deploy.control_loop import Counters, run
     from letitcook.evaluation.certificate import Certificate
     from letitcook.evaluation.interleaving import Errand, Interleaved, interleave
+    from letitcook.evaluation.minari_log import recording_from_minari
     from letitcook.evaluation.rollout import Evaluation, evaluate, rollout
     from letitcook.evaluation.savings import Interval, Savings, compare_with_base
     from letitcook.evaluation.schedules import PacedPolicy, SchedulePolicy
@@ -96,6 +97,7 @@ _HOMES = {
     "named_policy": "adapters",
     "pareto_front": "finite.front",
     "plan": "finite.plan",
+    "recording_from_minari": "evaluation.minari_log",
     "rollout": "evaluation.rollout",
     "run": "deploy.control_loop",
     "task_named": "tasks",
@@ -175,6 +177,7 @@ __all__ = [
     "named_policy",
     "pareto_front",
     "plan",
+    "recording_from_minari",
     "rollout",
     "run",
     "task_named",

@@ -12,6 +12,7 @@ from letitcook.cli.evaluate import TrustOption
 from letitcook.cli.options import EnvArgOption, JsonOption, SeedOption, out, print_json
 from letitcook.errors import SettingError
 from letitcook.evaluation import persistence
+from letitcook.evaluation.minari_log import read_recording
 from letitcook.evaluation.persistence import Audit, Recording
 from letitcook.storage.folders import check_output
 from letitcook.training.env_spec import WrappedEnvSpec, env_arguments, fingerprint, read_action
@@ -50,7 +51,8 @@ def audit(
     env: Annotated[str | None, typer.Option("--env", help="Gymnasium's id: Env-v0 or module:Env-v0")] = None,
     policy: Annotated[str | None, typer.Option(help="sb3:ALGO:FILE.zip or module:function")] = None,
     recording: Annotated[
-        Path | None, typer.Option("--recording", help="A file of letitcook record, in place of --env and --policy")
+        str | None,
+        typer.Option("--recording", help="A file of letitcook record or minari:ID, in place of --env and --policy"),
     ] = None,
     wait: Annotated[
         str | None, typer.Option(help="An action that waits: how often does the policy answer it?", metavar="ACTION")
@@ -69,7 +71,7 @@ def audit(
     if recording is not None:
         if env is not None or policy is not None or wait is not None:
             raise SettingError("give a recording, or an environment and a policy (and an action that waits), not both")
-        seen = Recording.load(recording)
+        seen = read_recording(recording)
     elif env is None or policy is None:
         raise SettingError("give an environment with --env and a policy with --policy, or a file with --recording")
     else:

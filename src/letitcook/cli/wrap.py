@@ -64,7 +64,8 @@ def wrap(
         float | None, typer.Option("--budget-minutes", help="Time that all of it may take", metavar="N")
     ] = None,
     recording: Annotated[
-        Path | None, typer.Option("--recording", help="A file of letitcook record, for a budget of few queries")
+        str | None,
+        typer.Option("--recording", help="A file of letitcook record or minari:ID, for a budget of few queries"),
     ] = None,
     episodes: Annotated[
         int | None, typer.Option(help="Further episodes to compare with the policy alone; else the certificate's")

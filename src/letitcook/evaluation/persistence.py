@@ -104,12 +104,12 @@ class Recording:
         if set(arrays) != set(FIELDS):
             raise FileFormatError(f"{file} is not a recording of a policy; make one with: letitcook record")
         try:
-            return cls._of_arrays(arrays)
+            return cls.of_arrays(arrays)
         except FileFormatError as error:
             raise FileFormatError(f"{file}: {error}; make it anew: letitcook record") from error
 
     @classmethod
-    def _of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Recording:
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Recording:
         """Return a recording, every array of it checked."""
         answers = checked(arrays, "answers", Expected((None, None), low=-LARGEST, high=LARGEST))
         n, size = answers.shape

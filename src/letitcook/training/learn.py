@@ -17,6 +17,7 @@ from letitcook.deep.policy import NetworkPolicy
 from letitcook.deep.settings import LDQNSettings
 from letitcook.errors import OutputError, SettingError
 from letitcook.evaluation.certificate import DEFAULT_MARGIN, Margin
+from letitcook.evaluation.minari_log import read_recording
 from letitcook.evaluation.persistence import Recording
 from letitcook.evaluation.rollout import check_seed
 from letitcook.finite.learner import QLearner
@@ -110,7 +111,8 @@ def learn(
       lose no more than the `margin` of mean task return (an amount, or a share of the base's), among what was learned,
       simple schedules and persistence; the base itself, if none is (see `training.certified`). `budget` limits what all
       of it may cost; a small one, or `steps=0`, leaves the training out. A very small one is spent on a student of the
-      base (see `training.by_student`), for which a `recording` of the base can be given that was made before.
+      base (see `training.by_student`), for which a `recording` of the base can be given that was made before: one of
+      `letitcook record`, its file, or a Minari dataset as `"minari:ID"`.
       `certify=False` leaves out the certificate, and so does preset `"paper"`.
 
     >>> from letitcook import make
@@ -123,7 +125,7 @@ def learn(
     progress = progress if verbose is None else verbose > 0
     certifies = certify and memory is None and preset != "paper"
     loss, wrapper = Margin.read(margin), _certifiable(waiting_env, method) if certifies else None
-    log = recording if recording is None or isinstance(recording, Recording) else Recording.load(recording)
+    log = recording if recording is None or isinstance(recording, Recording) else read_recording(recording)
     if log is not None and (wrapper is None or budget is None):
         raise SettingError("a recording goes with a base policy and a budget of its queries: Budget(base_queries=...)")
     untaught = wrapper is not None and (steps == 0 or log is not None)
