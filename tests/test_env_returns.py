@@ -143,3 +143,38 @@ def test_a_step_that_hangs() -> None:
     assert time.monotonic() - began < 30.0
     with pytest.raises(SettingError, match="give a time above 0"):
         StepDeadline(Odd(), seconds=0.0)
+
+
+class Unseeded(Odd):
+    """Has a `reset` of its own form."""
+
+    def reset(self) -> Any:  # type: ignore[override]
+        return self.first
+
+
+class Optionless(Odd):
+    def reset(self, seed: int | None = None) -> Any:  # type: ignore[override]
+        return self.first
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: WaitingEnv(gym.wrappers.TimeLimit(Unseeded(), 9), 1, (2,)), "Unseeded takes no seed and no options"),
+        (lambda: WaitingEnv(Optionless(), 1, (2,)), "Optionless takes no options"),
+        (lambda: WaitingEnv(Unseeded(), "hold", (2,)), "Unseeded takes no seed"),
+        (lambda: wrap(StepDeadline(Unseeded(), 5.0), lambda o: 0, wait=1, durations=(2,)), "Unseeded takes no seed"),
+    ],
+)
+def test_a_reset_without_a_seed_is_explained(made: Any, said: str) -> None:
+    with pytest.raises(SpaceError, match=rf"reset\(\) of {said}.*def reset\(self, \*, seed=None, options=None\)"):
+        evaluate(made(), as_policy(lambda observation: 0), episodes=1)
+
+
+def test_a_mistake_inside_a_reset_keeps_its_own_error() -> None:
+    class Broken(Odd):
+        def reset(self, **kwargs: Any) -> Any:
+            return len(3)  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError, match="has no len"):
+        evaluate(WaitingEnv(Broken(), 1, (2,)), as_policy(lambda observation: 0), episodes=1)

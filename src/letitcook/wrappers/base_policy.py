@@ -13,7 +13,7 @@ from letitcook.adapters import check_spaces
 from letitcook.adapters.actions import checked_action, wait_action
 from letitcook.core.decisions import WRAPPER, Policy
 from letitcook.errors import SpaceError
-from letitcook.wrappers.env_returns import reset_parts
+from letitcook.wrappers.env_returns import begin
 from letitcook.wrappers.hold import HOLD, LastAction, is_hold
 
 BASE, WAIT = 0, 1
@@ -80,7 +80,7 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment and the base policy's state."""
-        self._observation, info = reset_parts(self.env.reset(seed=seed, options=options))
+        self._observation, info = begin(self.env, seed, options)
         self._base_state, self._episode_start, self._action = None, True, None
         self.episodes += 1
         return self._shown(), info

@@ -6,6 +6,7 @@ observation of two numbers alone unpacks as `(observation, info)`.
 
 from __future__ import annotations
 
+import inspect
 import signal
 import threading
 import time
@@ -36,6 +37,48 @@ def reset_parts(returned: Any) -> tuple[Any, dict[str, Any]]:
         f"reset() returned {_shown(returned)}, which is not (observation, info) with a dict as info; the environment "
         "must follow Gymnasium's API"
     )
+
+
+def begin(
+    env: gym.Env[Any, Any], seed: int | None, options: dict[str, Any] | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Reset an environment and return `(observation, info)`, or raise what is wrong with its `reset`.
+
+    >>> class Old(gym.Env):
+    ...     def reset(self):
+    ...         return 0, {}
+    >>> begin(Old(), seed=0)
+    Traceback (most recent call last):
+    ...
+    letitcook.errors.SpaceError: reset() of Old takes no seed and no options; define it as ...
+    """
+    try:
+        return reset_parts(env.reset(seed=seed, options=options))
+    except TypeError as error:
+        said = _reset_without(env)
+        if said is None:  # it takes them, so this is another mistake, in its own code
+            raise
+        raise SpaceError(
+            f"{said}; define it as Gymnasium's API does: def reset(self, *, seed=None, options=None), and call "
+            "super().reset(seed=seed) first. Without a seed no episode can be played twice, and policies cannot be "
+            "compared on the same ones"
+        ) from error
+
+
+def _reset_without(env: gym.Env[Any, Any]) -> str | None:
+    """Return which layer of an environment has a `reset` that does not take what Gymnasium gives it, if any."""
+    layer: Any = env
+    while layer is not None:
+        try:
+            taken = inspect.signature(layer.reset).parameters
+        except (TypeError, ValueError, AttributeError):  # code of another language does not tell
+            return None
+        if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
+            missing = [f"no {name}" for name in ("seed", "options") if name not in taken]
+            if missing:
+                return f"reset() of {type(layer).__name__} takes {' and '.join(missing)}"
+        layer = layer.env if isinstance(layer, gym.Wrapper) else None
+    return None
 
 
 def step_parts(returned: Any, step: int) -> tuple[Any, Any, bool, bool, dict[str, Any]]:

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from letitcook.errors import SpaceError
-from letitcook.wrappers.env_returns import reset_parts
+from letitcook.wrappers.env_returns import begin
 
 HOLD = "hold"
 """In place of a wait action: the last action that was sent."""
@@ -109,7 +109,7 @@ class HoldEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; nothing has been sent in it."""
-        observation, info = reset_parts(self.env.reset(seed=seed, options=options))
+        observation, info = begin(self.env, seed, options)
         self._action = None
         return self._last_action.shown(observation, None), info
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from letitcook.core.decisions import Cost, Decisions, check_durations
 from letitcook.core.objective import Objective
 from letitcook.errors import SettingError, SpaceError
-from letitcook.wrappers.env_returns import number_of, reset_parts, step_parts
+from letitcook.wrappers.env_returns import begin, number_of, step_parts
 from letitcook.wrappers.hold import HoldEnv, is_hold
 
 solve_front: Callable[[WaitingEnv, float], list[NDArray[np.float64]]] | None = None
@@ -92,7 +92,7 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         self._steps = 0
-        return reset_parts(self.env.reset(seed=seed, options=options))
+        return begin(self.env, seed, options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Carry out one decision: a primitive action, or a wait to its end or the episode's."""
