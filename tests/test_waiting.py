@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import RepeatAction
 
 from letitcook import TASKS, ScalarisedEnv, WaitingEnv, make
@@ -264,3 +266,42 @@ def test_what_a_waiting_environment_says_of_itself() -> None:
     assert not env.decisions.hold
     assert env.reward_space.low.tolist() == [-np.inf, -1.0]
     assert env.reward_space.high.tolist() == [np.inf, -1.0]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_waits_inside_gymnasiums_vector_environments_equal_single_ones(kind: Any, mode: AutoresetMode) -> None:
+    inside: list[Any] = [partial(WaitingEnv, wait=1, durations=(2, 5)), partial(ScalarisedEnv, lam=0.5)]
+    envs = gym.make_vec(
+        "MountainCar-v0",
+        num_envs=2,
+        max_episode_steps=12,
+        vectorization_mode=kind,
+        vector_kwargs={"autoreset_mode": mode},
+        wrappers=inside,
+    )
+    singles = [inside[1](inside[0](gym.make("MountainCar-v0", max_episode_steps=12))) for _ in range(2)]
+    seen = np.stack([env.reset(seed=3 + i)[0] for i, env in enumerate(singles)])
+    np.testing.assert_array_equal(envs.reset(seed=3)[0], seen)
+    generator, begins, ended = np.random.default_rng(0), [False, False], 0
+    for _ in range(30):
+        decisions = generator.integers(5, size=2)
+        shown, rewards, _, truncated, info = envs.step(decisions)
+        for i, env in enumerate(singles):
+            if begins[i]:  # the decision of this step is not carried out
+                np.testing.assert_array_equal(shown[i], env.reset()[0])
+                assert rewards[i] == 0.0 and not info["_elapsed"][i]
+                begins[i] = False
+                continue
+            observation, reward, _, over, known = env.step(decisions[i])
+            assert (rewards[i], bool(truncated[i])) == (reward, over)
+            told = info["final_info"] if over and mode is AutoresetMode.SAME_STEP else info
+            assert told["elapsed"][i] == known["elapsed"]
+            np.testing.assert_array_equal(told["vector_reward"][i], known["vector_reward"])
+            ended += over
+            if over and mode is AutoresetMode.SAME_STEP:
+                observation = env.reset()[0]
+            begins[i] = over and mode is AutoresetMode.NEXT_STEP
+            np.testing.assert_array_equal(shown[i], observation)
+    assert ended > 6
+    envs.close()
