@@ -118,3 +118,18 @@ def test_a_cached_caller_calls_what_it_is_given(tmp_path: Path) -> None:
         )
         said.append(run_.stdout.split())
     assert said == [["11", "0"], ["11", "1"]]
+
+
+@compiled
+def steps_if(world: World, wanted: bool) -> float:
+    """Call it only if it is wanted."""
+    return call(world.step, (world.state, 1.0))[0] if wanted else -1.0
+
+
+def test_what_is_turned_off_is_not_compiled_and_has_the_same_type() -> None:
+    used = Pointer(step, types.float64[::1], types.float64)
+    unused = Pointer.unused(used.type.result, *used.type.arguments)
+    assert unused.type == used.type and unused.address == 0
+    assert steps_if(World(used, np.zeros(1)), True) == 1.0
+    assert steps_if(World(unused, np.zeros(1)), False) == -1.0
+    assert len(steps_if.signatures) == 1  # type: ignore[attr-defined]

@@ -43,6 +43,13 @@ class Pointer:
         self.type = PointerType(found.signature.return_type, arguments)
         self.address = int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 
+    @classmethod
+    def unused(cls, result: types.Type, *arguments: types.Type) -> Pointer:
+        """Return a pointer of that type that nobody calls: what the settings turn off need not be compiled."""
+        pointer = cls.__new__(cls)
+        pointer.kernel, pointer.type, pointer.address = None, PointerType(result, arguments), 0
+        return pointer
+
 
 class PointerType(types.Type):  # type: ignore[misc]
     """The type of a pointer in kernels: what the kernel returns and takes."""

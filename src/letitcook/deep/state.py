@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Decisions, Transition
 from letitcook.core.jit import compiled, kernel_settings, random_below, random_float, seeded
 from letitcook.core.objective import lex_argmax_kernel
-from letitcook.core.pointer import Pointer
+from letitcook.core.pointer import Pointer, call
 from letitcook.core.struct import Struct
 from letitcook.deep.conditioning import LambdaBins, draw_log_lambda, new_lambda_bins, note_episode
 from letitcook.deep.network import (
@@ -119,11 +120,20 @@ class Networks(Struct):
     """Exponential moving average of the networks; empty if they are not averaged."""
 
 
+class Beyond(Struct):
+    """What goes beyond the paper, called by address: it is compiled where the settings want it."""
+
+    draw_log_lambda: Pointer
+    note_episode: Pointer
+    record_statistics: Pointer
+
+
 class Workspace(Struct):
-    """Arrays to work in; they hold nothing from one call to the next."""
+    """Arrays to work in, which hold nothing from one call to the next, and kernels that are called by address."""
 
     forward: Pointer
     gradient: Pointer
+    beyond: Beyond
     scratch: Scratch
     batch: Batch
     q: NDArray[np.float32]
@@ -188,18 +198,20 @@ def new_learner(
     inputs = plain_inputs(observation_size, settings.fourier_features, seed)
     sizes = (input_size(inputs) + conditioned, *settings.hidden, decisions.n)
     wait_model = new_wait_model(observation_size, seed)
+    rules, statistics = _rules(settings, decisions), new_statistics(observation_size)
+    lambdas, rng = new_lambda_bins(settings.log_lambda_range), seeded(seed)
     counters = np.zeros(5, dtype=np.int64)
     counters[NEXT_UPDATE], counters[EPISODE_STEP] = _first_update(settings), -1
     return Learner(
-        rules=_rules(settings, decisions),
+        rules=rules,
         sizes=np.array(sizes, dtype=np.int64),
         networks=_new_networks(sizes, len(weights), settings, seed),
         replay=new_replay(settings.buffer_size, observation_size),
         wait_steps=new_replay(settings.buffer_size if settings.model_rollouts else 1, observation_size),
         wait_model=wait_model,
         inputs=inputs,
-        statistics=new_statistics(observation_size),
-        lambdas=new_lambda_bins(settings.log_lambda_range),
+        statistics=statistics,
+        lambdas=lambdas,
         episodes=np.zeros((at_once, 6)),
         weights=np.ascontiguousarray(weights),
         bounds=_first_bounds(settings, weights),
@@ -207,8 +219,23 @@ def new_learner(
         waits=np.array([decisions.wait, *range(len(decisions.actions), decisions.n)], dtype=np.int64),
         acts=np.array([a for a in range(len(decisions.actions)) if a != decisions.wait], dtype=np.int64),
         counters=counters,
-        rng=seeded(seed),
-        workspace=_new_workspace(sizes, len(weights), settings, observation_size, wait_model),
+        rng=rng,
+        workspace=_new_workspace(
+            sizes, len(weights), settings, observation_size, wait_model, _beyond(rules, statistics, inputs, lambdas)
+        ),
+    )
+
+
+def _beyond(rules: Rules, statistics: Statistics, inputs: Inputs, lambdas: LambdaBins) -> Beyond:
+    """Return what the settings want of it."""
+    real, whole, words = types.float64, types.int64[::1], types.uint64[::1]
+    rows, seen = types.float64[:, ::1], types.float32[::1]
+    draw, note = (typeof(lambdas), words), (typeof(lambdas), real, real)
+    measure = typeof(rules), typeof(statistics), typeof(inputs), whole, rows, rows, seen, real, real
+    return Beyond(
+        Pointer(draw_log_lambda, *draw) if rules.conditioned else Pointer.unused(real, *draw),
+        Pointer(note_episode, *note) if rules.conditioned else Pointer.unused(types.none, *note),
+        Pointer(record_statistics, *measure) if rules.normalise else Pointer.unused(types.none, *measure),
     )
 
 
@@ -251,7 +278,12 @@ def _first_bounds(settings: LDQNSettings, weights: NDArray[np.float64]) -> NDArr
 
 
 def _new_workspace(
-    sizes: tuple[int, ...], N: int, settings: LDQNSettings, observation_size: int, wait_model: WaitModel
+    sizes: tuple[int, ...],
+    N: int,
+    settings: LDQNSettings,
+    observation_size: int,
+    wait_model: WaitModel,
+    beyond: Beyond,
 ) -> Workspace:
     one_batch = settings.double_q or settings.reuse_batch
     blocks = 1 if one_batch else max(1, ROWS_AT_ONCE // settings.batch_size)
@@ -260,6 +292,7 @@ def _new_workspace(
     return Workspace(
         forward=forward_pointer(scratch),
         gradient=gradient_pointer(scratch),
+        beyond=beyond,
         scratch=scratch,
         batch=new_batch(rows, observation_size),
         q=np.zeros((N, rows, n), dtype=np.float32),
@@ -311,7 +344,9 @@ def learning_rate(rules: Rules, counters: NDArray[np.int64]) -> float:
 def begin_episode(learner: Learner, episode: int) -> None:
     """Begin an episode; it has a λ of its own where networks are conditioned on one."""
     now = learner.episodes[episode]
-    now[Z] = draw_log_lambda(learner.lambdas, learner.rng) if learner.rules.conditioned else 0.0
+    now[Z] = 0.0
+    if learner.rules.conditioned:
+        now[Z] = call(learner.workspace.beyond.draw_log_lambda, (learner.lambdas, learner.rng))
     now[LEFT], now[RETURN], now[BEFORE] = 0.0, 0.0, NONE
 
 
@@ -401,12 +436,15 @@ def take_in(learner: Learner, episode: int, transition: Transition) -> int:
     counters[DECISIONS] += 1
     task_reward, elapsed = transition.reward[0], transition.elapsed
     discounted_steps = (1.0 - transition.discount) / (1.0 - rules.gamma) if rules.gamma < 1.0 else float(elapsed)
+    beyond = learner.workspace.beyond
     if rules.normalise:
-        record_statistics(learner, transition.next_observation, task_reward, discounted_steps)
+        seen = transition.next_observation
+        measured = rules, learner.statistics, learner.inputs, counters, learner.weights, learner.bounds
+        call(beyond.record_statistics, (*measured, seen, task_reward, discounted_steps))
     if rules.conditioned:
         now[RETURN] += task_reward * elapsed / discounted_steps
         if transition.terminated or transition.truncated:
-            note_episode(learner.lambdas, now[Z], now[RETURN])
+            call(beyond.note_episode, (learner.lambdas, now[Z], now[RETURN]))
     due = 0
     while timestep(rules, counters) >= counters[NEXT_UPDATE]:
         counters[NEXT_UPDATE] += rules.update_interval
@@ -415,14 +453,23 @@ def take_in(learner: Learner, episode: int, transition: Transition) -> int:
 
 
 @compiled
-def record_statistics(learner: Learner, observation: NDArray[np.float32], task_reward: float, elapsed: float) -> None:
+def record_statistics(
+    rules: Rules,
+    statistics: Statistics,
+    inputs: Inputs,
+    counters: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    observation: NDArray[np.float32],
+    task_reward: float,
+    elapsed: float,
+) -> None:
     """Measure what was seen, and normalise by it: rewards until learning begins, the rest at any time."""
-    rules, statistics = learner.rules, learner.statistics
     record(statistics, observation, task_reward, elapsed)
-    normalise_observations(statistics, learner.inputs)
-    if timestep(rules, learner.counters) <= rules.learning_starts:
+    normalise_observations(statistics, inputs)
+    if timestep(rules, counters) <= rules.learning_starts:
         set_reward_scale(statistics, rules.gamma)
-    set_target_bounds(statistics, rules.gamma, learner.weights, learner.bounds)
+    set_target_bounds(statistics, rules.gamma, weights, bounds)
 
 
 @compiled

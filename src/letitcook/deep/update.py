@@ -29,7 +29,6 @@ from letitcook.core.jit import compiled, compiled_fast, inlined
 from letitcook.core.objective import lex_argmax_kernel
 from letitcook.core.pointer import Pointer, call
 from letitcook.core.struct import Struct
-from letitcook.deep.conditioning import draw_log_lambda
 from letitcook.deep.network import adam
 from letitcook.deep.normalisation import SURVIVAL, TASK, WAITING, typical_reward, write_input
 from letitcook.deep.replay import draw
@@ -80,9 +79,10 @@ def methods(learner: Learner) -> Methods:
 
 @cache
 def _methods(kind: types.Type, conditioned: bool, model: bool) -> Methods:
+    modelled = kind, types.int64, types.float64
     return Methods(
         targets=Pointer(conditioned_targets if conditioned else lexicographic_targets, kind, types.int64),
-        use_wait_model=Pointer(use_wait_model if model else no_wait_model, kind, types.int64, types.float64),
+        use_wait_model=Pointer(use_wait_model, *modelled) if model else Pointer.unused(types.none, *modelled),
     )
 
 
@@ -118,7 +118,8 @@ def learn_on_many_batches(learner: Learner, steps: int, methods: Methods) -> Non
         n_step = 1 if model else rules.n_step
         draw(learner.replay, batch, block * size, n_step, rules.bootstrap_on_truncation, learner.rng)
         rate = learning_rate(rules, learner.counters)
-        call(methods.use_wait_model, (learner, block, rate))
+        if rules.model_rows > 0:
+            call(methods.use_wait_model, (learner, block, rate))
         write_inputs(learner, block * size, n_step > 1)
         call(methods.targets, (learner, block * size))
         take_gradient_steps(learner, block, size, rate)
@@ -145,11 +146,6 @@ def take_gradient_steps(learner: Learner, steps: int, apart: int, rate: float) -
                 t + i + 1,
             )
     count_gradient_steps(learner, steps)
-
-
-@compiled
-def no_wait_model(learner: Learner, block: int, rate: float) -> None:
-    """Stands in for `use_wait_model` where there is none."""
 
 
 @compiled
@@ -209,7 +205,7 @@ def write_inputs(learner: Learner, rows: int, as_executed: bool) -> None:
         if learner.rules.conditioned:
             z = float(workspace.batch.z[i])
             if not as_executed or math.isnan(z):
-                z = draw_log_lambda(learner.lambdas, learner.rng)
+                z = call(workspace.beyond.draw_log_lambda, (learner.lambdas, learner.rng))
             workspace.x[i, -1] = workspace.next_x[i, -1] = z
             workspace.lam[i] = 10.0**z
 

@@ -23,12 +23,13 @@ def beyond_the_paper(world: World, rule: Rule, weights: Weights, memory: Memory)
     if not (rule.intra_option or rule.backward_replay or rule.backup == 1):
         return None
     learner, whole, real = tuple(typeof(each) for each in (world, rule, weights, memory)), types.int64, types.float64
-    backup = full_backup if rule.backup == 1 else no_full_backup
-    intra_option = learn_intra_option if rule.intra_option else no_intra_option
-    replay = replay_backwards if rule.backward_replay else no_replay
-    full = Pointer(backup, *learner, whole, whole, whole, real, real, whole, types.boolean)
-    inside = Pointer(intra_option, *learner, full.type, whole, whole, whole, whole, real, types.boolean)
-    return Beyond(full, inside, Pointer(replay, *learner, full.type, inside.type, whole, whole, real))
+    of_backup = *learner, whole, whole, whole, real, real, whole, types.boolean
+    full = Pointer(full_backup, *of_backup) if rule.backup == 1 else Pointer.unused(whole, *of_backup)
+    of_inside = *learner, full.type, whole, whole, whole, whole, real, types.boolean
+    inside = Pointer(learn_intra_option, *of_inside) if rule.intra_option else Pointer.unused(types.none, *of_inside)
+    of_replay = *learner, full.type, inside.type, whole, whole, real
+    replay = Pointer(replay_backwards, *of_replay) if rule.backward_replay else Pointer.unused(types.none, *of_replay)
+    return Beyond(full, inside, replay)
 
 
 @compiled
@@ -83,24 +84,6 @@ def full_backup(
             n += times[i]
         memory.Q[s, k, u] = total / n
     return lex_row(memory.Q, weights, s_after, rule.slack, rule.bootstrap == 1, memory.value, memory.bar)
-
-
-@compiled
-def no_full_backup(
-    world: World,
-    rule: Rule,
-    weights: Weights,
-    memory: Memory,
-    u: int,
-    s: int,
-    s_after: int,
-    G: float,
-    discount: float,
-    until: int,
-    new: bool,
-) -> int:
-    """Stands in for `full_backup` where it is off."""
-    return 0
 
 
 @inlined
@@ -159,23 +142,6 @@ def learn_intra_option(
 
 
 @compiled
-def no_intra_option(
-    world: World,
-    rule: Rule,
-    weights: Weights,
-    memory: Memory,
-    full: Pointer,
-    u: int,
-    row: int,
-    t: int,
-    until: int,
-    alpha: float,
-    new: bool,
-) -> None:
-    """Stands in for `learn_intra_option` where it is off."""
-
-
-@compiled
 def replay_backwards(
     world: World,
     rule: Rule,
@@ -195,18 +161,3 @@ def replay_backwards(
         seen, after = memory.seen[t], memory.seen[until]
         learn_once(world, rule, weights, memory, full, u, seen, after, t, until, alpha, False)
         until = t
-
-
-@compiled
-def no_replay(
-    world: World,
-    rule: Rule,
-    weights: Weights,
-    memory: Memory,
-    full: Pointer,
-    intra_option: Pointer,
-    decisions: int,
-    until: int,
-    alpha: float,
-) -> None:
-    """Stands in for `replay_backwards` where it is off."""

@@ -37,6 +37,8 @@ class World(Struct):
     reset: Pointer
     step: Pointer
     observe: Pointer
+    choose: Pointer
+    """What asks a policy: the base network, and what is evaluated."""
     horizon: int
     actions: NDArray[np.int64]
     """Primitive action that each decision applies; `BASE` queries the base network."""
@@ -67,6 +69,7 @@ def new_world(task: Task, decisions: Decisions, base: NetworkPolicy | None, keep
         reset=Pointer(reset, state, rng),
         step=Pointer(step, state, types.int64, rng),
         observe=Pointer(observe, state, shown),
+        choose=Pointer(chosen, typeof(NOBODY), shown),
         horizon=task.horizon,
         actions=actions,
         state=np.zeros(STATE_SIZE),
@@ -91,7 +94,9 @@ def begin(world: World, rng: NDArray[np.uint64]) -> None:
 def action_of(world: World, decision: int) -> int:
     """Return the primitive action that a decision means, and query the base network where the decision says so."""
     action = world.actions[decision]
-    return chosen(world.base, world.observation) if action == BASE else action
+    if action == BASE:
+        action = call(world.choose, (world.base, world.observation))
+    return int(action)
 
 
 @compiled
@@ -144,13 +149,6 @@ def learn_inside(
         )
 
 
-@compiled
-def learn_nothing_inside(
-    learner: Learner, world: World, decision: int, elapsed: int, terminated: bool, truncated: bool
-) -> None:
-    """Stands in for `learn_inside` where waits are not looked into."""
-
-
 class Teaching(Struct):
     """What the loop calls by address, so that it is compiled without what the settings do not need."""
 
@@ -162,11 +160,12 @@ class Teaching(Struct):
 def new_teaching(learner: Learner, world: World) -> Teaching:
     """Compile what the settings need, or load it."""
     rules, number, truth = learner.rules, types.int64, types.boolean
-    inside = learn_inside if rules.model_rows > 0 or rules.intra_option else learn_nothing_inside
+    of_inside = typeof(learner), typeof(world), number, number, truth, truth
+    looks = rules.model_rows > 0 or rules.intra_option
     return Teaching(
         learn=learn_pointer(learner),
         methods=methods(learner),
-        inside=Pointer(inside, typeof(learner), typeof(world), number, number, truth, truth),
+        inside=Pointer(learn_inside, *of_inside) if looks else Pointer.unused(types.none, *of_inside),
     )
 
 
@@ -184,7 +183,7 @@ def run(learner: Learner, world: World, teaching: Teaching, steps: int, decision
             world, action_of(world, u), learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
         waits = u == learner.waits[0] or learner.durations[u] > 1
-        if waits:
+        if waits and (learner.rules.model_rows > 0 or learner.rules.intra_option):
             call(teaching.inside, (learner, world, u, elapsed, terminated, truncated))
         world.reward[0] = reward
         transition = Transition(
@@ -207,7 +206,7 @@ def run_policy(
         begin(world, rng)
         row, over = out[episode], False
         while not over:
-            u = chosen(chooser, world.observation)
+            u = call(world.choose, (chooser, world.observation))
             _, total, _, elapsed, terminated, truncated = carry_out(
                 world, action_of(world, u), durations[u], 1.0, int(row[1]), rng
             )
