@@ -42,6 +42,7 @@ from letitcook.deploy import numpy_policy
 from letitcook.deploy.export import to_numpy
 from letitcook.deploy.numpy_policy import load as load_numpy
 from letitcook.errors import LetItCookError
+from letitcook.evaluation.certificate import judge
 from letitcook.evaluation.persistence import Recording, audit, record
 from letitcook.evaluation.schedules import PacedPolicy, SchedulePolicy
 from letitcook.experiments.results import optima
@@ -49,6 +50,7 @@ from letitcook.experiments.suite_file import parse_suite
 from letitcook.experiments.suites import Row, suite
 from letitcook.experiments.sweep import _manifest, read_suite_manifest
 from letitcook.poll import estimate, read_csv
+from letitcook.report.run_page import run_page
 from letitcook.storage import folders
 from letitcook.storage.plain_json import parse_json
 from letitcook.storage.spaces import space_of
@@ -145,9 +147,18 @@ def _schedule_and_memory() -> dict[str, Target]:
     found: dict[str, Target] = {}
     plain = learn(make("cook", mode="wrap"), steps=12_000, preset="exact", progress=False)
     decisions = plain.decisions
-    spent = {"base_queries": 70, "episodes": 3, "seconds": 0.5}
-    certificate = {"certified": True, "margin": 1.0, "at_stake": 2.0, "spent": spent}
-    schedule = replace(plain, policy=SchedulePolicy(7, decisions.durations), certificate=certificate, spent=spent)
+    spent = {"base_queries": 70, "episodes": 3, "student_episodes": 1, "seconds": 0.5}
+    test = judge(np.zeros(800), margin=1.0, at_stake=100.0).summary()
+    certificate = {**test, "paired": True, "nearest": None, "queries_saved": 0.5, "spent": spent}
+    row = {"name": "every 7 steps", "kind": "schedule", "saved": 0.5, "difference": 0.0, "difference_se": None}
+    candidates = [{**row, "episodes": 10, "certificate": test}, {**row, "episodes": 10, "certificate": None}]
+    schedule = replace(
+        plain,
+        policy=SchedulePolicy(7, decisions.durations),
+        certificate=certificate,
+        choice={"name": "every 7 steps", "base_itself": False, "candidates": candidates},
+        spent=spent,
+    )
     timers = learn(make("cook", mode="wrap", hidden=True), steps=12_000, preset="exact", memory="auto", progress=False)
     small = {name: value for name, value in SMALL.items() if name != "fourier_features"}
     window = learn(make("mountain-car"), steps=1_000, preset="paper", settings=small, memory=2, progress=False)
@@ -199,7 +210,10 @@ def _optima(files: Files) -> None:
 
 
 def _deciding(files: Files) -> None:
-    _decide(from_files(files, Path("run")))
+    run = from_files(files, Path("run"))
+    _decide(run)
+    if run.certificate is not None:
+        run_page(run, "run")
 
 
 def _decide(run: Learned) -> None:

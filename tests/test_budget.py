@@ -24,7 +24,8 @@ def test_what_is_spent_is_counted_from_the_beginning() -> None:
     assert (spending.queries, spending.episodes) == (2, 1)
     assert spending.exhausted(0.5) and not spending.exhausted()
     assert Spending([inside], Budget(seconds=1e-9)).exhausted()
-    assert set(spending.summary()) == {"base_queries", "episodes", "seconds"}
+    assert set(spending.summary()) == {"base_queries", "episodes", "student_episodes", "seconds"}
+    assert Spending([inside, inside], Budget()).envs == [inside]
 
 
 def test_the_plan_says_how_long_its_queries_take(capsys: pytest.CaptureFixture[str]) -> None:

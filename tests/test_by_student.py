@@ -52,6 +52,29 @@ def counted() -> tuple[Any, list[int]]:
     return wrap(Ramp(), base, wait="hold", durations=(2, 3)), queries
 
 
+def test_every_episode_is_counted_those_of_students_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose_quickly(monkeypatch)
+    monkeypatch.setattr("letitcook.evaluation.persistence.UPDATES", 50)
+    begun: list[int] = []
+    reset = Ramp.reset
+
+    def counting(self: Ramp, **given: Any) -> Any:
+        begun.append(1)
+        return reset(self, **given)
+
+    monkeypatch.setattr(Ramp, "reset", counting)
+    run = learn(counted()[0], margin="20%", budget=Budget(base_queries=600), progress=False)
+    assert run.certificate is not None
+    spent = run.certificate["spent"]
+    assert spent["episodes"] == len(begun) == run.evaluation_episodes
+    assert 0 < spent["student_episodes"] < spent["episodes"]
+    around = wrap(Ramp(), lambda seen: np.array([0.5], dtype=np.float32), wait="hold", durations=(2,))
+    begun.clear()
+    run = learn(around, steps=0, margin="20%", eval_env=around, budget=Budget(seconds=30.0), progress=False)
+    assert run.certificate is not None and run.certificate["spent"]["episodes"] == len(begun)
+    assert run.certificate["spent"]["student_episodes"] == 0
+
+
 def test_a_wrapper_is_certified_within_a_few_queries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     choose_quickly(monkeypatch)
     monkeypatch.setattr("letitcook.evaluation.persistence.UPDATES", 300)

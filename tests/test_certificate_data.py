@@ -9,7 +9,7 @@ from letitcook.errors import FileFormatError
 from letitcook.evaluation.certificate import judge
 from letitcook.training.certificate_data import CANDIDATE, TEST, read_candidates, read_certificate, read_spent
 
-SPENT = {"base_queries": 30, "episodes": 2, "seconds": 1.5}
+SPENT = {"base_queries": 30, "episodes": 2, "student_episodes": 0, "seconds": 1.5}
 TESTED = judge(np.zeros(800), margin=1.0, at_stake=100.0).summary()
 CERTIFIED = {**TESTED, "queries_saved": 0.5, "nearest": None, "spent": SPENT}
 NOT = {"certified": False, "margin": 1.0, "at_stake": 9.0, "queries_saved": 0.0, "nearest": None, "spent": SPENT}
@@ -48,5 +48,5 @@ def test_candidates_are_read_with_their_tests() -> None:
     assert set(read[0]) == {*CANDIDATE, "certificate"}
     assert read[0]["certificate"]["bound"] == TESTED["bound"] and read[1]["certificate"] is None
     assert read_candidates(None) == []
-    with pytest.raises(TypeError):
+    with pytest.raises(FileFormatError, match="candidates of the run are damaged"):
         read_candidates({"candidates": [{**tested, "saved": "much"}]})

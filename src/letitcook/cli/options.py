@@ -71,11 +71,12 @@ def certified_line(certificate: Mapping[str, Any]) -> str:
 def spent_line(spent: Mapping[str, Any]) -> str:
     """Return what training, choosing and certifying cost.
 
-    >>> spent_line({"base_queries": 3_005, "episodes": 14, "seconds": 101.3})
-    'spent: 3,005 queries of the policy in 14 episodes, 101 s'
+    >>> spent_line({"base_queries": 3_005, "episodes": 3_214, "student_episodes": 3_200, "seconds": 101.3})
+    'spent: 3,005 queries of the policy, 3,214 episodes (3,200 of them around a student of it), 101 s'
     """
-    queries, episodes = f"{spent['base_queries']:,} queries of the policy", f"{spent['episodes']:,} episodes"
-    return f"spent: {queries} in {episodes}, {duration(spent['seconds'])}"
+    queries, around = f"{spent['base_queries']:,} queries of the policy", spent.get("student_episodes", 0)
+    student = f" ({around:,} of them around a student of it)" if around else ""
+    return f"spent: {queries}, {spent['episodes']:,} episodes{student}, {duration(spent['seconds'])}"
 
 
 def read_durations(text: str | None) -> tuple[Any, ...] | None:

@@ -240,9 +240,12 @@ def _spent(run: Learned) -> str:
     assert run.certificate is not None
     spent = run.certificate["spent"]
     trained = f"{run.steps:,} steps" if run.steps else "nothing"
+    around = spent.get("student_episodes", 0)
+    student = [("student_episodes", "episodes of them around a student", around, f"{around:,}")] if around else []
     rows: list[tuple[str, str, Any, str]] = [
         ("base_queries", "queries of the policy", spent["base_queries"], f"{spent['base_queries']:,}"),
         ("spent_episodes", "episodes", spent["episodes"], f"{spent['episodes']:,}"),
+        *student,
         ("seconds", "time", spent["seconds"], duration(spent["seconds"])),
         ("steps", "trained", run.steps, trained),
     ]

@@ -67,11 +67,13 @@ class Spending:
     """What was spent since it began, beside a budget."""
 
     envs: Sequence[BasePolicyEnv]
-    """Where the base policy is queried: the environment of the training, and that of the evaluation."""
+    """Where the base policy is queried: the environment of the training, and another one of the evaluation."""
     budget: Budget
     begun: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
+        self.envs = list({id(env): env for env in self.envs}.values())  # one that serves for both counts once
+        self._students: list[BasePolicyEnv] = []
         self._queries, self._episodes = 0, 0
         self._queries, self._episodes = self.queries, self.episodes
 
@@ -82,8 +84,17 @@ class Spending:
 
     @property
     def episodes(self) -> int:
-        """Episodes that were begun."""
-        return sum(env.episodes for env in self.envs) - self._episodes
+        """Episodes that were begun, around the base policy and around its students."""
+        return sum(env.episodes for env in self.envs) + self.student_episodes - self._episodes
+
+    @property
+    def student_episodes(self) -> int:
+        """Episodes of them around students of the base policy, which do not query it."""
+        return sum(env.episodes for env in self._students)
+
+    def count_student(self, env: BasePolicyEnv) -> None:
+        """Count the episodes of a new environment around a student; its queries are none of the base policy."""
+        self._students.append(env)
 
     @property
     def seconds(self) -> float:
@@ -104,4 +115,9 @@ class Spending:
 
     def summary(self) -> dict[str, Any]:
         """Return what was spent, as data that JSON can hold."""
-        return {"base_queries": self.queries, "episodes": self.episodes, "seconds": self.seconds}
+        return {
+            "base_queries": self.queries,
+            "episodes": self.episodes,
+            "student_episodes": self.student_episodes,
+            "seconds": self.seconds,
+        }

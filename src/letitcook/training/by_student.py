@@ -91,7 +91,7 @@ def choose_by_student(
         seeds, recordings = [], _checked(recording, inside).split()
         env.reset(seed=seed)
         env.step(BASE)  # shows whether it keeps a state
-    everything, school = _joined(recordings), _School(env, inside, seed)
+    everything, school = _joined(recordings), _School(env, inside, spending, seed)
     student = school.taught(everything)
     if not inside.remembers:
         until = SHARE_TAUGHT + (SHARE_RECORDED if recording is None else 0.0)
@@ -116,8 +116,8 @@ def choose_by_student(
 class _School:
     """Makes students of recordings, and environments around them."""
 
-    def __init__(self, env: WaitingEnv, inside: BasePolicyEnv, seed: int) -> None:
-        self.env, self.inside, self.seed = env, inside, seed
+    def __init__(self, env: WaitingEnv, inside: BasePolicyEnv, spending: Spending, seed: int) -> None:
+        self.env, self.inside, self.spending, self.seed = env, inside, spending, seed
         self.space = numbers_in(inside.env.observation_space)
         self.corrections: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         """Further observations and answers."""
@@ -131,9 +131,13 @@ class _School:
         return Student.of(observations, answers, self.space, self.inside.env.action_space, self.seed)
 
     def around(self, student: Student) -> WaitingEnv:
-        """Return the same environment around a student."""
+        """Return the same environment around a student, whose episodes are counted too."""
         decisions, env = self.env.decisions, self.env
-        return wrap(self.inside.env, student, self.inside.wait, decisions.durations, env.gamma, cost=decisions.cost)
+        made = wrap(self.inside.env, student, self.inside.wait, decisions.durations, env.gamma, cost=decisions.cost)
+        inside = base_env_of(made)
+        assert inside is not None
+        self.spending.count_student(inside)
+        return made
 
     def returns(self, students: list[Student], seeds: list[int]) -> NDArray[np.float64]:
         """Return the returns of students alone on some episodes, the mean over the students."""

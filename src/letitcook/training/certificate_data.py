@@ -9,7 +9,7 @@ from letitcook.errors import FileFormatError
 from letitcook.storage.setting_values import converted
 
 SPENT = {"base_queries": int, "episodes": int, "seconds": float}
-"""What training, choosing and certifying cost."""
+"""What training, choosing and certifying cost; episodes around students of the base policy are among the episodes."""
 TEST = {
     "margin": float,
     "difference": float,
@@ -41,12 +41,13 @@ def read_spent(data: Any) -> dict[str, Any]:
     """Return what was spent, or raise what is wrong with it.
 
     >>> read_spent({"base_queries": 30, "episodes": 2, "seconds": 1})
-    {'base_queries': 30, 'episodes': 2, 'seconds': 1.0}
+    {'base_queries': 30, 'episodes': 2, 'seconds': 1.0, 'student_episodes': 0}
     """
     spent = {name: converted(data[name], kind) for name, kind in SPENT.items()}
+    spent["student_episodes"] = converted(data.get("student_episodes", 0), int)  # which the first runs did not count
     if min(spent.values()) < 0:
         raise FileFormatError(f"{spent} were spent, and none of it can be below 0")
-    return {**data, **spent}
+    return spent
 
 
 def read_certificate(data: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -64,12 +65,13 @@ def read_certificate(data: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def read_candidates(choice: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Return how the candidates of a certified choice did, or raise if a part of it is missing or of another type."""
-    rows: list[dict[str, Any]] = []
-    for data in () if choice is None else choice["candidates"]:
-        test = data["certificate"]
-        row = {name: converted(data[name], kind) for name, kind in CANDIDATE.items()}
-        row["certificate"] = (
-            None if test is None else {name: converted(test[name], kind) for name, kind in TEST.items()}
-        )
-        rows.append(row)
-    return rows
+    try:
+        return [_candidate(data) for data in (() if choice is None else choice["candidates"])]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FileFormatError(f"the candidates of the run are damaged ({error!r}); wrap it anew") from error
+
+
+def _candidate(data: Mapping[str, Any]) -> dict[str, Any]:
+    row, test = {name: converted(data[name], kind) for name, kind in CANDIDATE.items()}, data["certificate"]
+    row["certificate"] = None if test is None else {name: converted(test[name], kind) for name, kind in TEST.items()}
+    return row
