@@ -17,6 +17,8 @@ import argparse
 import io
 import json
 import os
+import pickle
+import pickletools
 import random
 import resource
 import struct
@@ -36,6 +38,7 @@ import numpy as np
 from safetensors.numpy import load, save
 
 from letitcook import learn, make, wrap
+from letitcook.adapters.sb3_normalise import read_statistics
 from letitcook.core.decisions import Timesteps
 from letitcook.deep.policy import NetworkPolicy
 from letitcook.deploy import numpy_policy
@@ -90,6 +93,15 @@ HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 1, 2**31, 2**63, -(2**63), 10**30, 1e308, float("inf"), float("nan"), 0.5, "", "x", "../../x",
     "a/b", "\x00", "λ" * 50, [], {}, [[]], [1, "x"], {"a": {}}, [0] * 1000, "1" * 5000,
 )  # fmt: skip
+HOSTILE_OPCODES = (
+    *(opcode.code.encode("latin-1") for opcode in pickletools.opcodes if opcode.arg is None),
+    b"r\xff\xff\xff\xff", b"j\xff\xff\xff\xff", b"p4294967295\n", b"J\xff\xff\xff\x7f", b"K\x00", b"M\xff\xff",
+    b"\x8a\x08" + b"\xff" * 8, b"\x96" + struct.pack("<Q", 2**40), b"\x8e" + struct.pack("<Q", 2**62),
+    b"\x95" + struct.pack("<Q", 2**40), b"G\x7f\xf0" + b"\x00" * 6, b"G\x7f\xf8" + b"\x00" * 6, b"C\x03abc",
+    b")" + b"\x85" * 4_000, b")" + b"\x85" * 100_000, b"\x8c\x02O8", b"\x8c\x02U9", b"cos\nsystem\n",
+    b"cnumpy\nndarray\n", b"cnumpy\ndtype\n", b"cbuiltins\neval\n",
+)  # fmt: skip
+"""Parts of pickles: every instruction without an argument, sizes that are not there, depths, names."""
 NUMBERS = (0, -1, 1, 127, -128, 10**6, -(10**6), 10**12, 2**31, 2**62, -(2**63), np.nan, np.inf, -np.inf, 1e30, 0.5)
 
 
@@ -178,9 +190,11 @@ def _tables() -> dict[str, Target]:
     with tempfile.TemporaryDirectory() as place:
         recording = record(env, 1).save(place + "/recording.safetensors").read_bytes()
     durations = b"job,duration,censored\na,31,0\nb,120+,0\nc,45.5,1\n" + b"d,40,0\ne,41.25,0\n" * 20
+    statistics = pickle.dumps(VecNormalize(), 4)
     known = json.dumps({row.id: [33.0, 25.0] for row in OPTIMA_ROWS}).encode()
     return {
         "recording": Target({"recording.safetensors": recording}, _recording, LetItCookError),
+        "statistics": Target({"vecnormalize.pkl": statistics}, _statistics, LetItCookError),
         "durations": Target({"durations.csv": durations}, _durations, LetItCookError),
         "optima": Target({"optima.json": known}, _optima, LetItCookError),
     }
@@ -196,6 +210,24 @@ def _written(files: Files, place: str) -> Path:
 def _recording(files: Files) -> None:
     with tempfile.TemporaryDirectory() as place:
         audit(Recording.load(_written(files, place)))
+
+
+class VecNormalize:
+    """What a pickle of Stable-Baselines3's statistics holds; its own class stands for theirs."""
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(-1.0, 1.0, (3,), seed=3)
+        self.observation_space.sample()
+        self.obs_rms, self.norm_obs, self.norm_obs_keys = self, True, None
+        self.mean, self.var, self.returns = np.arange(3.0), np.ones(3), np.zeros(1, dtype=np.float32)
+        self.epsilon, self.clip_obs = 1e-8, np.float64(10.0)
+
+
+def _statistics(files: Files) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        found = read_statistics(_written(files, place))
+        if found is not None:
+            assert np.isfinite(found(np.zeros(found.mean.shape))).all()
 
 
 def _durations(files: Files) -> None:
@@ -306,6 +338,8 @@ def mutated(target: Target, others: list[bytes], chance: random.Random) -> Files
             data, signed = _other_arrays(data, chance), True
         elif name.endswith(".npz") and chance.random() < 0.8:
             data = _other_npz(data, chance)
+        elif name.endswith(".pkl") and chance.random() < 0.8:
+            data = _other_pickle(data, chance)
         else:
             data = _other_bytes(data, others, chance)
     files[name] = data
@@ -395,6 +429,25 @@ def _other_npz(data: bytes, chance: random.Random) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
     return stream.getvalue()
+
+
+def _other_pickle(data: bytes, chance: random.Random) -> bytes:
+    """Put an instruction or a value into a pickle, or take one out, between its instructions."""
+    try:
+        places = [at for _, _, at in pickletools.genops(data) if at is not None]
+    except (ValueError, IndexError):  # it was changed before
+        places = [0, len(data)]
+    start = chance.randrange(len(places))
+    at, end = places[start], (*places[start + 1 :], len(data))[0]
+    match chance.randrange(4):
+        case 0:
+            return data[:at] + chance.choice(HOSTILE_OPCODES) + data[at:]
+        case 1:
+            return data[:at] + chance.choice(HOSTILE_OPCODES) + data[end:]
+        case 2:
+            return data[:at] + data[end:]
+        case _:
+            return data[:at] + data[at:end] * chance.choice((2, 3, 5_000)) + data[end:]
 
 
 def _change(arrays: dict[str, Any], name: str, chance: random.Random) -> None:

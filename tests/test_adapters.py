@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import ast
+import pickle
+import resource
 import sys
 import zipfile
+from collections import OrderedDict, deque
 from pathlib import Path
 from typing import Any
 
@@ -256,9 +259,90 @@ class _Hostile:
         return Path.touch, (self.path,)
 
 
-def test_nothing_in_a_file_of_statistics_is_run(tmp_path: Path) -> None:
-    import pickle
+class RunningMeanStd:
+    """As Stable-Baselines3 has it."""
 
+    def __init__(self, mean: Any, var: Any) -> None:
+        self.mean, self.var, self.count = mean, var, 1e-4
+
+
+class VecNormalize:
+    """What its pickle holds of Stable-Baselines3's own, with a space and a random generator among it."""
+
+    def __init__(self, mean: Any, var: Any, **other: Any) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, np.shape(mean), seed=3)
+        self.observation_space.sample()
+        self.obs_rms, self.ret_rms = RunningMeanStd(mean, var), RunningMeanStd(np.zeros(()), np.ones(()))
+        self.norm_obs, self.norm_obs_keys, self.returns = True, None, np.zeros(1)
+        self.epsilon, self.clip_obs, self.gamma = 1e-8, 10.0, np.float64(0.99)
+        self.more = (OrderedDict(a=1), deque([1]), {2}, frozenset({3}), np.random.default_rng(0))
+        self.__dict__.update(other)
+
+
+@pytest.mark.parametrize("protocol", range(3, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.dtype(">f8")])
+def test_statistics_are_what_was_pickled(tmp_path: Path, protocol: int, kind: Any) -> None:
+    file = tmp_path / "vecnormalize.pkl"
+    mean, var = np.arange(6).reshape(2, 3).astype(kind), np.asfortranarray(np.arange(1, 7).reshape(2, 3).astype(kind))
+    content = VecNormalize(mean, var, clip_obs=np.float32(5.0))
+    file.write_bytes(pickle.dumps(content, protocol))
+    found = read_statistics(file)
+    assert found is not None and (found.epsilon, found.clip) == (1e-8, 5.0)
+    np.testing.assert_array_equal(found.mean, mean)
+    np.testing.assert_array_equal(found.var, var)
+    seen = np.full((2, 3), 2.0)
+    expected = np.clip((seen - mean) / np.sqrt(var + 1e-8), -5.0, 5.0)
+    np.testing.assert_allclose(found(seen), expected, rtol=1e-6)
+    file.write_bytes(pickle.dumps(VecNormalize(mean, var, norm_obs=False), protocol))
+    assert read_statistics(file) is None
+
+
+def nested(levels: int) -> list[Any]:
+    """Return a list that is small and would be an array of `2 ** levels` numbers."""
+    found: list[Any] = [1.0, 1.0]
+    for _ in range(levels - 1):
+        found = [found, found]
+    return found
+
+
+ARRAY = np.zeros(3)
+HOSTILE = {
+    "a list that grows": pickle.dumps(VecNormalize(ARRAY, ARRAY, obs_rms=RunningMeanStd(nested(30), nested(30)))),
+    "objects": pickle.dumps(VecNormalize(ARRAY, ARRAY, obs_rms=RunningMeanStd(ARRAY.astype(object), ARRAY))),
+    "a memo of 64 GB": b"\x80\x04Nr\xff\xff\xff\xff.",
+    "a memo of 64 GB, in text": b"Np4294967295\n.",
+    "bytes that are not there": b"\x80\x05\x96" + (2**40).to_bytes(8, "little") + b".",
+    "tuples that are hashed": b"\x80\x04})" + b"\x85" * 150_000 + b"Ns.",
+    "a long way": b"\x80\x04" + b"N0" * 200_000 + b"N.",
+    "a shape that is not there": pickle.dumps(VecNormalize(ARRAY, ARRAY), 4).replace(
+        b"K\x03\x85", b"J\xff\xff\xff\x7f\x85"
+    ),
+    "a variance below 0": pickle.dumps(VecNormalize(ARRAY, ARRAY - 1.0)),
+    "no number": pickle.dumps(VecNormalize(ARRAY + np.nan, ARRAY)),
+    "other shapes": pickle.dumps(VecNormalize(ARRAY, np.zeros(2))),
+    "text": pickle.dumps(VecNormalize(ARRAY, ARRAY, epsilon="1")),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_files_that_would_take_memory_or_the_process_are_refused(tmp_path: Path, what: str) -> None:
+    file = tmp_path / "vecnormalize.pkl"
+    file.write_bytes(HOSTILE[what])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(FileFormatError, match="does not hold statistics"):
+        read_statistics(file)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes
+
+
+def test_a_file_of_statistics_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "vecnormalize.pkl"
+    with file.open("wb") as out:
+        out.truncate(2**40)
+    with pytest.raises(FileFormatError, match="more than 16,777,216 bytes"):
+        read_statistics(file)
+
+
+def test_nothing_in_a_file_of_statistics_is_run(tmp_path: Path) -> None:
     file, trace = tmp_path / "vecnormalize.pkl", tmp_path / "trace"
     file.write_bytes(pickle.dumps(_Hostile(trace)))
     with pytest.raises(FileFormatError, match="does not hold statistics"):

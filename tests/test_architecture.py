@@ -147,7 +147,7 @@ def test_what_is_public_is_in_the_api_reference() -> None:
 
 
 def test_nothing_is_unpickled() -> None:
-    reader = "sb3_normalise.py"  # reads statistics in a pickle, and looks up nothing but arrays; see test_adapters
+    reader = "sb3_normalise.py"  # reads statistics in a pickle, and looks up nothing at all; see test_adapters
     for path in FILES:
         if path.name == reader:
             text = path.read_text(encoding="utf-8")
