@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -54,19 +55,26 @@ class Objective:
         """Return the objective of that name; λ goes with `"scalar"` and with nothing else."""
         return cls(name, lam)  # type: ignore[arg-type]
 
+    @cached_property
+    def _rows(self) -> tuple[tuple[float, float], ...]:
+        rows = {"lexicographic": ((1.0, 0.0), (0.0, 1.0)), "scalar": ((1.0, self.lam or 0.0),), "task": ((1.0, 0.0),)}
+        return rows[self.name]
+
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights over `(task, waiting)`, `(K, 2)`, most important row first."""
-        rows = {"lexicographic": [[1.0, 0.0], [0.0, 1.0]], "scalar": [[1.0, self.lam or 0.0]], "task": [[1.0, 0.0]]}
-        return np.array(rows[self.name])
+        return np.array(self._rows)
 
     def of(self, task: float, waiting: float) -> NDArray[np.float64]:
         """Return the `K` values of a return `(J0, J1)`."""
-        return np.asarray(self.weights @ np.array([task, waiting]))
+        return np.array(self._values(task, waiting))
+
+    def _values(self, task: float, waiting: float) -> tuple[float, ...]:
+        return tuple(first * task + second * waiting for first, second in self._rows)
 
     def better(self, a: Sequence[float], b: Sequence[float]) -> bool:
         """Return whether the return `a = (J0, J1)` is strictly better than `b`."""
-        return lex_better(self.of(*a), self.of(*b))
+        return self._values(*a) > self._values(*b)
 
 
 def lex_better(a: ArrayLike, b: ArrayLike) -> bool:

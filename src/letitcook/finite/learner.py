@@ -41,6 +41,9 @@ from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
 OUTCOMES, FEWEST_OUTCOMES, MOST_OUTCOMES = 1_000_000, 4, 32
 """What full backups count in all, and the fewest and the most outcomes of a row and decision, whatever their number."""
 
+_NO_CHANCE = np.zeros(1, dtype=np.uint64)
+"""Stands for a random state where nothing is random."""
+
 
 class QLearner:
     """Q-learning with `K` objectives; advances by primitive steps, and can stop and go on anywhere.
@@ -179,12 +182,12 @@ class QLearner:
 
         Where all of them would be the same, it is one.
         """
-        return evaluate(
-            self._world, self._memory.Q, self._weights, self._rule.slack, self._enough(episodes), seeded(seed)
-        )
+        return self._episodes(self._memory.Q, self._rule.slack, episodes, seed)
 
-    def _enough(self, episodes: int) -> int:
-        return 1 if self._world.deterministic and len(self._world.start_state) == 1 else episodes
+    def _episodes(self, Q: NDArray[np.float64], slack: float, episodes: int, seed: int) -> NDArray[np.float64]:
+        if self._world.deterministic and len(self._world.start_state) == 1:
+            return evaluate(self._world, Q, self._weights, slack, 1, _NO_CHANCE)
+        return evaluate(self._world, Q, self._weights, slack, episodes, seeded(seed))
 
     def play(
         self, policy: TablePolicy, episodes: int, seed: int, common_random_numbers: bool = False
@@ -194,7 +197,7 @@ class QLearner:
             raise FileFormatError("this policy is one of another environment, or of other decisions")
         Q = np.zeros_like(self._memory.Q)
         Q[np.arange(len(policy.table)), 0, policy.table] = 1.0
-        return evaluate(self._world, Q, self._weights, 0.0, self._enough(episodes), seeded(seed))
+        return self._episodes(Q, 0.0, episodes, seed)
 
     @property
     def log_lambda_range(self) -> None:

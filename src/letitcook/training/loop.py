@@ -397,7 +397,8 @@ class Training:
         self.curve, self.best, self.policy, self.seconds = list(run.curve), run.best, plain, run.seconds
 
     def _point(self, results: NDArray[np.float64]) -> Point:
-        task_return, length, queries, base_queries = results[:, :4].mean(axis=0).tolist()
+        mean = results[0] if len(results) == 1 else results[:, :4].mean(axis=0)
+        task_return, length, queries, base_queries = mean[:4].tolist()
         return Point(self.learner.steps, self.learner.decisions_taken, task_return, length, queries, base_queries)
 
     def _fresh_seed(self) -> int:
