@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from letitcook.wrappers.env_returns import StepDeadline
     from letitcook.wrappers.memory import Memory, MemoryEnv, MemoryVectorEnv, Timer
     from letitcook.wrappers.remembering import RememberingPolicy
+    from letitcook.wrappers.seed_once import SeedOnce
     from letitcook.wrappers.vector import WaitingVectorEnv
     from letitcook.wrappers.waiting import ScalarisedEnv, WaitingEnv
     from letitcook.wrappers.wrap import wrap
@@ -76,6 +77,7 @@ _HOMES = {
     "Savings": "evaluation.savings",
     "ScalarisedEnv": "wrappers.waiting",
     "SchedulePolicy": "evaluation.schedules",
+    "SeedOnce": "wrappers.seed_once",
     "StepDeadline": "wrappers.env_returns",
     "TASKS": "tasks",
     "Tables": "finite.tables",
@@ -157,6 +159,7 @@ __all__ = [
     "Savings",
     "ScalarisedEnv",
     "SchedulePolicy",
+    "SeedOnce",
     "StepDeadline",
     "Tables",
     "Task",
