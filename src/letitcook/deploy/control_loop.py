@@ -145,6 +145,7 @@ def run(
     on_stop: Callable[[Counters], object] | None = None,
     hold: bool = False,
     action_space: spaces.Space[Any] | None = None,
+    features: Callable[[Any], Any] | None = None,
     clock: Clock | None = None,
 ) -> Counters:
     """Control a system with a waiting policy at `rate_hz` periods a second, and return what was done.
@@ -156,6 +157,7 @@ def run(
     During a wait the wait action is sent in every period, or with `hold` once, for systems that keep the last one.
     Where the decisions hold the last action (`wait="hold"` when the policy was made), that action is sent again, and
     the policy sees it beside what was sensed; around a base policy the loop needs the system's `action_space` for that.
+    With `features`, the policy sees those of what was sensed, as in `wrap(..., features=...)`, and the base all of it.
     `wake()`, a cheap alarm, is called in every period inside a wait and can end it. The loop ends when `stop` says so,
     after `max_steps` periods, at ctrl-C, SIGTERM or SIGHUP, or with an error, which is raised; `on_stop(counters)` is
     called in any case. What the base answers is checked before it is sent: None, NaN and infinity are errors.
@@ -174,6 +176,7 @@ def run(
     counters = Counters()
     last = _last_action(decisions, action_space) if decisions.hold else None
     chooser = _Chooser(_Asked(policy), None if base is None else _Asked(base), decisions, wait, clock, counters, last)
+    chooser.features = features
     began = due = promised = 0
     action, waiting = None, False
     with _signals_interrupt() as signals, _stopping(counters, on_stop, signals):
@@ -329,6 +332,8 @@ class _Chooser:
     """How the policy sees the last action, where waits hold it."""
     sent: Any = None
     """The last action that was sent, where waits hold it."""
+    features: Callable[[Any], Any] | None = None
+    """What the policy sees of an observation, where not the whole of it."""
 
     def choose(self, sense: Callable[[], Any]) -> tuple[Any, int, bool]:
         """Return the action to send, for how many periods, and whether it waits."""
@@ -337,7 +342,9 @@ class _Chooser:
         observation = sense()
         sensed = clock.now()
         counters.sense_seconds += sensed - begun
-        seen = observation if self.last_action is None else self.last_action.shown(observation, self.sent)
+        seen = observation if self.features is None else self.features(observation)
+        if self.last_action is not None:
+            seen = self.last_action.shown(seen, self.sent)
         decision = self._checked(self.policy.answer(seen))
         decided = clock.now()
         counters.policy_seconds += decided - sensed

@@ -56,7 +56,7 @@ class Recording:
     """Steps of episodes in which a base policy was queried at every one."""
 
     observations: NDArray[np.float32]
-    """What the base saw, flat, `(steps, size)`."""
+    """What the base saw, flat, `(steps, size)`; its features, where a wrapper sees those."""
     answers: NDArray[np.float32]
     """What it answered, as vectors, `(steps, action size)`."""
     held: NDArray[np.float32]
@@ -157,13 +157,13 @@ def record(env: WaitingEnv, episodes: int, seed: int = 0, policy: Policy | None 
 
 def _episode(env: WaitingEnv, wrapped: BasePolicyEnv, seed: int, policy: Policy | None) -> list[tuple[Any, ...]]:
     """Return observation, answer, action before and reward of each step of one episode."""
-    vectors, space = LastAction(wrapped.env.action_space), numbers_in(wrapped.env.observation_space)
+    vectors, space = LastAction(wrapped.env.action_space), numbers_in(wrapped.seen_space)
     none = np.full(vectors.space.shape, np.nan, dtype=np.float32)
     shown, _ = wrapped.reset(seed=seed)
     rows: list[tuple[Any, ...]] = []
     left, waits, state, over, limit = 0, False, None, False, horizon_of(env)
     while not over:
-        seen, before = flat(space, wrapped.observation), wrapped.last_action
+        seen, before = flat(space, wrapped.seen_of(wrapped.observation)), wrapped.last_action
         answer = wrapped.base_action()
         if policy is not None and left == 0:
             decision, state = policy.predict(shown, state, np.array([not rows]), deterministic=True)

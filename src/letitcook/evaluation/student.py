@@ -7,7 +7,7 @@ Wrappers are learned and chosen around the student. What is certified of them is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class Student:
         action_space: spaces.Space[Any],
     ) -> None:
         self.members, self.spread, self.space, self.taken = list(members), spread, space, action_space
+        self.features: Callable[[Any], Any] | None = None
+        """What it sees of an observation, where not the whole of it."""
         self.heard: list[Any] | None = None
         """The observations that it was queried at, if it is to keep them."""
 
@@ -99,7 +101,8 @@ class Student:
         """Return an action near the base's."""
         if self.heard is not None:
             self.heard.append(observation)
-        said = self.values(flat(self.space, observation)[None]).mean(axis=0)[0] * self.spread
+        seen = observation if self.features is None else self.features(observation)
+        said = self.values(flat(self.space, seen)[None]).mean(axis=0)[0] * self.spread
         if isinstance(self.taken, spaces.Box):
             action = np.clip(said.reshape(self.taken.shape), self.taken.low, self.taken.high)
             return action.astype(self.taken.dtype), None

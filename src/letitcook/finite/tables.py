@@ -147,6 +147,8 @@ def can_be_enumerated(env: gym.Env[Any, Any]) -> bool:
     while isinstance(layer, gym.Wrapper):
         if getattr(layer, "holds", False):  # what a held action does depends on the one before it
             return False
+        if isinstance(layer, BasePolicyEnv) and layer.features is not None:  # tables are made of observations
+            return False
         layer = layer.env
     return any(all(hasattr(inside, name) for name in names) for names in WAYS)
 
@@ -258,6 +260,8 @@ def _by_stepping(env: Any) -> Model:
 
 def _wrapped(inner: Tables, env: BasePolicyEnv) -> Tables:
     """Return the tables of `{base, wait}` over the tables of the environment inside."""
+    if env.features is not None:
+        raise FinitenessError("tables are made of observations, and this wrapper sees features; leave them out")
     if env.holds:
         raise FinitenessError(
             "what a held action does depends on the one before it, which is no part of the environment's states; "

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -66,7 +67,7 @@ def suits_a_student(env: WaitingEnv, budget: Budget) -> bool:
     inside, limit = base_env_of(env), budget.base_queries
     if inside is None or limit is None or limit >= FEW_QUERIES or budget.episodes is not None:
         return False
-    return can_be_taught(inside.env.action_space) and can_be_flat(numbers_in(inside.env.observation_space))
+    return can_be_taught(inside.env.action_space) and can_be_flat(numbers_in(inside.seen_space))
 
 
 def choose_by_student(
@@ -118,7 +119,7 @@ class _School:
 
     def __init__(self, env: WaitingEnv, inside: BasePolicyEnv, spending: Spending, seed: int) -> None:
         self.env, self.inside, self.spending, self.seed = env, inside, spending, seed
-        self.space = numbers_in(inside.env.observation_space)
+        self.space = numbers_in(inside.seen_space)
         self.corrections: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         """Further observations and answers."""
 
@@ -128,12 +129,16 @@ class _School:
         if self.corrections is not None and len(self.corrections[0]):
             observations = np.concatenate([observations, self.corrections[0]])
             answers = np.concatenate([answers, self.corrections[1]])
-        return Student.of(observations, answers, self.space, self.inside.env.action_space, self.seed)
+        student = Student.of(observations, answers, self.space, self.inside.env.action_space, self.seed)
+        student.features = self.inside.features
+        return student
 
     def around(self, student: Student) -> WaitingEnv:
         """Return the same environment around a student, whose episodes are counted too."""
         decisions, env = self.env.decisions, self.env
-        made = wrap(self.inside.env, student, self.inside.wait, decisions.durations, env.gamma, cost=decisions.cost)
+        features = None if self.inside.features is None else self.inside.features.function
+        options: dict[str, Any] = {"cost": decisions.cost, "features": features}
+        made = wrap(self.inside.env, student, self.inside.wait, decisions.durations, env.gamma, **options)
         inside = base_env_of(made)
         assert inside is not None
         self.spending.count_student(inside)
@@ -184,7 +189,7 @@ def _corrections(
     for n in range(LISTENED):
         rollout(env, waiting, episode_seed(school.seed + 77, n))
     heard, student.heard = student.heard, None
-    rows = np.array([flat(school.space, observation) for observation in heard], dtype=np.float32)
+    rows = np.array([flat(school.space, school.inside.seen_of(one)) for one in heard], dtype=np.float32)
     vectors = LastAction(school.inside.env.action_space)
     asked: list[int] = []
     said = []
@@ -254,7 +259,7 @@ class _Trial:
 
 def _checked(recording: Recording, inside: BasePolicyEnv) -> Recording:
     """Return a recording, or raise if it is not one of this environment."""
-    size, answers = spaces.flatdim(numbers_in(inside.env.observation_space)), spaces.flatdim(inside.env.action_space)
+    size, answers = spaces.flatdim(numbers_in(inside.seen_space)), spaces.flatdim(inside.env.action_space)
     if recording.observations.shape[1:] != (size,) or recording.answers.shape[1:] != (answers,):
         raise SettingError(
             f"the recording has observations of {recording.observations.shape[1:]} numbers and answers of "

@@ -43,8 +43,9 @@ def warn_of_observations(space: spaces.Space[Any]) -> None:
     if size > MANY_NUMBERS:
         warnings.warn(
             f"observations of {size:,} numbers look like images, from which letitcook's small networks learn slowly or "
-            "not at all; show a few features instead, with an observation wrapper around the environment "
-            "(gymnasium.wrappers.TransformObservation), such as positions, or the features of a network you have",
+            "not at all; show a few features instead, such as positions, or the features of a network you have: around "
+            "a base policy with letitcook.wrap(..., features=function), else with an observation wrapper around the "
+            "environment (gymnasium.wrappers.TransformObservation)",
             stacklevel=5,
         )
 

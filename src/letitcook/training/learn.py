@@ -342,8 +342,8 @@ def _task_name(env: WaitingEnv | WaitingVectorEnv) -> str | None:
     """Return the name of the task; None where the environment was made from names, for its base is not the task's."""
     if isinstance(env, WaitingVectorEnv) or env.env_spec is not None:
         return None
-    task, made = task_of(env), env.spec
-    if task is None or made is None:
+    task, made, inside = task_of(env), env.spec, base_env_of(env)
+    if task is None or made is None or (inside is not None and inside.features is not None):
         return None
     settings = {name: value for name, value in made.kwargs.items() if name != "render_mode"}
     return task.name if settings == dict(task.kwargs) else None  # with other settings it could not be made again
@@ -353,7 +353,7 @@ def _is_unchanged(env: gym.Env[Any, Any]) -> bool:
     """Return whether no wrapper changes what the environment inside does or shows."""
     layer = env
     while isinstance(layer, gym.Wrapper):
-        if not isinstance(layer, (*NEUTRAL, BasePolicyEnv)):
+        if not isinstance(layer, (*NEUTRAL, BasePolicyEnv)) or getattr(layer, "features", None) is not None:
             return False
         layer = layer.env
     return True

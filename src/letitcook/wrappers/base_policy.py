@@ -14,6 +14,7 @@ from letitcook.adapters.actions import checked_action, wait_action
 from letitcook.core.decisions import WRAPPER, Policy
 from letitcook.errors import SpaceError
 from letitcook.wrappers.env_returns import begin
+from letitcook.wrappers.features import Features, Function
 from letitcook.wrappers.hold import HOLD, LastAction, is_hold
 
 BASE, WAIT = 0, 1
@@ -27,7 +28,8 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
     then sees that action beside the observation (see `hold.py`), the base policy does not; and an episode that begins
     with a wait queries the base, as there is nothing to hold yet. The base may be stochastic (`deterministic=False`)
     and may keep a state between its calls, reset with each episode. Its queries are counted: `info["base_queries"]` is
-    1 in a step that queried it, else 0; `base_seconds` is the time spent in its `predict` so far.
+    1 in a step that queried it, else 0; `base_seconds` is the time spent in its `predict` so far. Where there are
+    `features`, whoever decides sees those in place of the observation.
 
     >>> from letitcook.adapters import CallablePolicy
     >>> env = BasePolicyEnv(gym.make("MountainCar-v0"), CallablePolicy(lambda o: 2 if o[1] > 0 else 0), wait=1)
@@ -38,13 +40,20 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
 
     action_names = WRAPPER
 
-    def __init__(self, env: gym.Env[Any, Any], base: Policy, wait: Any, deterministic: bool = True) -> None:
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        base: Policy,
+        wait: Any,
+        deterministic: bool = True,
+        features: Function | None = None,
+    ) -> None:
         self.holds = is_hold(wait)
         fixed = HOLD if self.holds else wait_action(wait, env.action_space)
         check_spaces(base, env.observation_space, env.action_space, None if self.holds else fixed)
         last = LastAction(env.action_space) if self.holds else None
         gym.utils.RecordConstructorArgs.__init__(
-            self, base=base, wait=fixed, deterministic=deterministic, _disable_deepcopy=True
+            self, base=base, wait=fixed, deterministic=deterministic, features=features, _disable_deepcopy=True
         )
         gym.Wrapper.__init__(self, env)
         self.base = base
@@ -53,8 +62,10 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
         self.action_space = spaces.Discrete(2)
         self._last_action = last
         self._action: Any = None
-        if last is not None:
-            self.observation_space = last.space_with(env.observation_space)
+        self.features = None if features is None else Features(features, env.observation_space)
+        self.seen_space = env.observation_space if self.features is None else self.features.space
+        """Space of what whoever decides sees, without the last action."""
+        self.observation_space = self.seen_space if last is None else last.space_with(self.seen_space)
         self._observation: Any = None
         self._base_state: Any = None
         self._episode_start = True
@@ -68,6 +79,10 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
     def observation(self) -> Any:
         """What the base policy sees now."""
         return self._observation
+
+    def seen_of(self, observation: Any) -> Any:
+        """Return what whoever decides sees of an observation: its features, or itself."""
+        return observation if self.features is None else self.features(observation)
 
     @property
     def last_action(self) -> Any:
@@ -103,9 +118,8 @@ class BasePolicyEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructor
 
     def _shown(self) -> Any:
         """Return what whoever decides sees."""
-        return (
-            self._observation if self._last_action is None else self._last_action.shown(self._observation, self._action)
-        )
+        seen = self.seen_of(self._observation)
+        return seen if self._last_action is None else self._last_action.shown(seen, self._action)
 
     def base_action(self) -> Any:
         """Query the base policy at the current observation."""
