@@ -15,7 +15,7 @@ define environment
 	touch $(1)/.installed-$(3)
 endef
 
-.PHONY: reproduce test lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch test-package test-generic docs coverage fuzz kills mutants audit house constraints dist benchmark benchmark-deep pictures clean
+.PHONY: reproduce test test-peers lint types unit smoke test-all test-sweeps test-browser test-rliable test-overcooked test-torch test-package test-generic docs coverage fuzz kills mutants audit house constraints dist benchmark benchmark-deep pictures clean
 
 reproduce: $(VENV)/.installed-default
 	$(VENV)/bin/letitcook reproduce --suite discrete --out $(OUT)
@@ -32,7 +32,7 @@ types: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
 
-test-all: test-sweeps test test-generic smoke test-browser test-rliable test-torch test-overcooked test-package docs
+test-all: test-sweeps test test-generic smoke test-browser test-rliable test-torch test-peers test-overcooked test-package docs
 
 # Tests that train, on the instructions that every x86-64 processor has: bits differ there, and no test may depend on them.
 GENERIC := NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL"
@@ -100,6 +100,10 @@ test-overcooked: .venv-overcooked/.installed-overcooked
 test-torch: .venv-torch/.installed-torch
 	.venv-torch/bin/pytest integration_tests/torch
 
+# The contenders of the deep benchmark: one CartPole, one loss, one schedule.
+test-peers: .venv-peers/.installed-peers
+	.venv-peers/bin/pytest integration_tests/peers
+
 # The whole way of a sweep, from the first run to the report, on all seven tasks, from scratch and wrapped.
 smoke: $(VENV)/.installed-test
 	rm -rf results/smoke
@@ -119,8 +123,10 @@ test-rliable: .venv-rliable/.installed-rliable
 benchmark: .venv-torch/.installed-torch
 	.venv-torch/bin/python benchmarks/finite.py
 
-benchmark-deep: .venv-torch/.installed-torch
-	.venv-torch/bin/python benchmarks/deep.py
+# Half an hour of one core; ONLY="--only warm" makes one table (warm, cold, return or limit).
+ONLY :=
+benchmark-deep: .venv-peers/.installed-peers
+	.venv-peers/bin/python benchmarks/deep.py $(ONLY)
 
 pictures: $(VENV)/.installed-default
 	$(VENV)/bin/python docs/pictures.py
@@ -150,6 +156,12 @@ $(VENV)/.installed-test: pyproject.toml $(CONSTRAINTS)
 .venv-torch/.installed-torch: pyproject.toml $(CONSTRAINTS)
 	$(call environment,.venv-torch,$(CONSTRAINED) -e '.[test$(comma)torch$(comma)peers$(comma)onnx$(comma)minari]',torch)
 	.venv-torch/bin/$(PIP_INSTALL) --no-deps 'morl-baselines>=1.3'
+
+# The peers in JAX, and tianshou, which asks for an older filelock than the other environments have.
+.venv-peers/.installed-peers: pyproject.toml $(CONSTRAINTS)
+	mkdir -p .venv-peers
+	grep -hv '^filelock==' $(or $(CONSTRAINTS),/dev/null) > .venv-peers/constraints.txt || true
+	$(call environment,.venv-peers,-c .venv-peers/constraints.txt -e '.[test$(comma)torch$(comma)peers$(comma)peers-jax]',peers)
 
 clean:
 	rm -rf .venv .venv-* site dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,185 +1,222 @@
-"""How fast the deep learner is: beside its peers, and beside what the processor can do.
+"""How fast the deep learner is: beside its peers, warm and cold, and beside what the processor can do.
 
-    python benchmarks/deep.py                  # both tables, as in docs/performance
-    python benchmarks/deep.py --rounds 3       # a quick look
+    python benchmarks/deep.py                            # all tables, as in docs/performance
+    python benchmarks/deep.py --only warm --rounds 3     # a quick look at one of them
 
-CartPole with the paper's schedule (batch 64, two hidden layers of 256, 128 gradient steps per 256 steps, target every
-10 gradient steps), one thread. All contenders run in one process and take turns, a piece each by rounds, so that a busy
-machine slows them alike; the time is CPU time. Needs PyTorch, stable-baselines3 and skrl for the peers.
+CartPole with the paper's numbers (batch 64, two hidden layers of 256, 128 gradient steps per 256 steps, target every 10
+gradient steps), ε = 0.04, squared error, one thread: `peers/schedule.py`. The other files there are the contenders.
+They take turns, a piece each by rounds, so that a busy machine slows them alike; the time is CPU time.
+
+    warm     steps per CPU second of all contenders in one process, at two learning rates
+    cold     from nothing compiled to 100,000 steps: ours and the JAX loop, each in a process of its own
+    return   CPU seconds to a greedy mean return of 195; evaluation does not count
+    limit    one update beside its matrix products at the processor's best speed
+
+Peers that are not installed are left out. RLtools is not among them: it has TD3, PPO and SAC for continuous control and
+no DQN, and its Python interface, which compiles a C++ program for each task, exposes SAC only.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import os
 import platform
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+os.environ.update(ONE_THREAD)  # before JAX and NumPy are loaded
+
 import numpy as np
 
-from letitcook.core.decisions import Decisions
 from letitcook.core.jit import compiled
 from letitcook.core.objective import Objective
 from letitcook.deep.agent import LDQN, PAPER
 from letitcook.deep.blas import one_thread, product
 from letitcook.deep.update import learn
 from letitcook.tasks import cartpole, mountain_car, pong
-from letitcook.wrappers.waiting import WaitingEnv
+from peers.evaluation import greedy_return, silent_share
+from peers.schedule import Contender, Schedule
 
 PIECE = 2_560
 """Steps of one turn: ten rounds of learning."""
 LIMIT_SHAPE = (1024, 512, 512)
 """The product that measures the processor: large enough for its best speed, small enough for its caches."""
+LEARNING_RATES = (2e-3, 1e-4)
+"""The paper's, with which many units die, and one with which they live."""
+COLD_STEPS, COLD_PIECE = 102_400, 2_560
+"""Whole rounds of learning, for the JAX loop."""
+GOAL, EVALUATE_EVERY, LOOKS, SEEDS = 195.0, 1_280, 40, (1, 2, 3)
 
-PUSHES = Decisions(("left", "right"), wait=0)
-Contender = Callable[[int], None]
-
-
-def gymnasiums_cartpole() -> gym.Env[Any, Any]:
-    return gym.make("CartPole-v1", max_episode_steps=200)
-
-
-def ours(task_or_env: Any, decisions: Decisions, objective: str) -> Contender:
-    return LDQN(task_or_env, decisions, Objective.named(objective), PAPER["cartpole"], seed=0).advance
-
-
-def ours_waiting_env() -> Contender:
-    env = WaitingEnv(gymnasiums_cartpole(), wait=0, durations=tuple(range(2, 21, 2)))
-    return ours(env, env.decisions, "lexicographic")
-
-
-def stable_baselines3() -> Contender:
-    import torch
-    from stable_baselines3 import DQN
-
-    torch.set_num_threads(1)
-
-    s = PAPER["cartpole"]
-    model = DQN(
-        "MlpPolicy",
-        gymnasiums_cartpole(),
-        learning_rate=s.learning_rate,
-        buffer_size=s.buffer_size,
-        learning_starts=s.learning_starts,
-        batch_size=s.batch_size,
-        gamma=s.gamma,
-        train_freq=s.update_interval,
-        gradient_steps=s.gradient_steps,
-        target_update_interval=s.target_interval,
-        exploration_initial_eps=s.epsilon_end,
-        exploration_final_eps=s.epsilon_end,
-        policy_kwargs={"net_arch": list(s.hidden)},
-        seed=0,
-        device="cpu",
-    )
-    return lambda steps: (model.learn(steps, reset_num_timesteps=False), None)[1]
-
-
-def skrl() -> Contender:
-    import torch
-    from skrl import logger
-    from skrl.agents.torch.dqn import DQN
-    from skrl.envs.wrappers.torch import wrap_env
-    from skrl.memories.torch import RandomMemory
-    from skrl.models.torch import DeterministicMixin, Model
-    from skrl.trainers.torch import StepTrainer
-
-    torch.set_num_threads(1)
-    logger.setLevel("ERROR")
-
-    class Q(DeterministicMixin, Model):  # type: ignore[misc]
-        def __init__(self, env: Any) -> None:
-            Model.__init__(
-                self, observation_space=env.observation_space, action_space=env.action_space, device=env.device
-            )
-            DeterministicMixin.__init__(self)
-            linear, relu = torch.nn.Linear, torch.nn.ReLU
-            self.net = torch.nn.Sequential(linear(4, 256), relu(), linear(256, 256), relu(), linear(256, 2))
-
-        def compute(self, inputs: Any, role: str = "") -> Any:
-            return self.net(inputs["observations"]), {}
-
-    s = PAPER["cartpole"]
-    env = wrap_env(gymnasiums_cartpole(), verbose=False)
-    agent = DQN(
-        models={"q_network": Q(env), "target_q_network": Q(env)},
-        memory=RandomMemory(memory_size=s.buffer_size, num_envs=1, device=env.device),
-        observation_space=env.observation_space,
-        action_space=env.action_space,
-        device=env.device,
-        cfg={
-            "gradient_steps": s.gradient_steps,
-            "batch_size": s.batch_size,
-            "discount_factor": s.gamma,
-            "polyak": s.polyak,
-            "learning_rate": s.learning_rate,
-            "learning_starts": s.learning_starts,
-            "update_interval": s.update_interval,
-            "target_update_interval": s.target_interval,
-            "exploration_scheduler": lambda timestep, timesteps: s.epsilon_end,
-            "experiment": {"write_interval": 0, "checkpoint_interval": 0},
-        },
-    )
-    trainer = StepTrainer(
-        env=env, agents=agent, cfg={"timesteps": 10**9, "headless": True, "disable_progressbar": True}
-    )
-
-    def advance(steps: int) -> None:
-        for _ in range(steps):
-            trainer.train()
-
-    return advance
-
-
-CONTENDERS: dict[str, Callable[[], Contender]] = {
-    "stable-baselines3 DQN": stable_baselines3,
-    "skrl DQN": skrl,
-    "DQN, compiled loop": lambda: ours(cartpole.TASK, PUSHES, "task"),
-    "DQN, Python loop (Gymnasium's CartPole)": lambda: ours(gymnasiums_cartpole(), PUSHES, "task"),
-    "LDQN (2 networks, 13 decisions), compiled loop": lambda: ours(
-        cartpole.TASK, cartpole.TASK.decisions, "lexicographic"
-    ),
-    "LDQN (2 networks, 12 decisions), Python loop": ours_waiting_env,
+OURS, JAX_LOOP, SB3 = "DQN, compiled loop", "JAX, one jitted loop (PureJaxRL's form)", "stable-baselines3 DQN"
+SBX = "SBX DQN"
+CONTENDERS = {
+    "tianshou DQN": "torch_peers:tianshou",
+    "skrl DQN": "torch_peers:skrl",
+    SB3: "torch_peers:stable_baselines3",
+    "PyTorch by hand, fused Adam": "torch_peers:by_hand",
+    "JAX, jitted updates (CleanRL's form)": "jax_peers:cleanrl",
+    SBX: "jax_peers:sbx",
+    JAX_LOOP: "jax_loop:contender",
+    "DQN, Python loop (Gymnasium's CartPole)": "ours:python_loop",
+    OURS: "ours:compiled_loop",
+    "LDQN (2 networks, 13 decisions), compiled loop": "ours:waiting_compiled_loop",
+    "LDQN (2 networks, 12 decisions), Python loop": "ours:waiting_python_loop",
 }
 
 
-def rates(rounds: int) -> dict[str, list[float]]:
-    """Return primitive steps per CPU second of each contender, a number for each round."""
+def maker(name: str) -> Callable[[Schedule], Contender]:
+    module, _, function = CONTENDERS[name].partition(":")
+    made: Callable[[Schedule], Contender] = getattr(import_module(f"peers.{module}"), function)
+    return made
+
+
+def start(names: Sequence[str], schedule: Schedule) -> dict[str, Contender]:
+    """Make contenders, and leave out those that are not installed."""
     running = {}
-    for name, make in CONTENDERS.items():
+    for name in names:
         try:
-            running[name] = make()
+            running[name] = maker(name)(schedule)
         except ModuleNotFoundError as error:
-            print(f"{name}: left out, {error.name} is not installed")
-    for advance in running.values():
-        advance(2 * PIECE)  # past the start of learning, and compiled
-    measured: dict[str, list[float]] = {name: [] for name in running}
+            print(f"{name}: left out, {error.name} is not installed", flush=True)
+    return running
+
+
+def spread(values: Sequence[float], form: str) -> str:
+    """Return `median (min-max)`."""
+    return f"{statistics.median(values):{form}} ({min(values):{form}}-{max(values):{form}})"
+
+
+def cpu_seconds(advance: Callable[[int], None], steps: int) -> float:
+    begun = time.process_time()
+    advance(steps)
+    return time.process_time() - begun
+
+
+def warm_table(rounds: int, learning_rate: float) -> list[str]:
+    running = start(list(CONTENDERS), Schedule(learning_rate=learning_rate))
+    for each in running.values():
+        for _ in range(2):  # past the start of learning, and compiled; JAX compiles for each number of steps anew
+            each.advance(PIECE)
+    rates: dict[str, list[float]] = {name: [] for name in running}
     for _ in range(rounds):
-        for name, advance in running.items():
-            begun = time.process_time()
-            advance(PIECE)
-            measured[name].append(PIECE / (time.process_time() - begun))
-    return measured
-
-
-def peers_table(rounds: int) -> list[str]:
-    measured = rates(rounds)
+        for name, each in running.items():
+            rates[name].append(PIECE / cpu_seconds(each.advance, PIECE))
+    peers = [name for name in (SB3, SBX, JAX_LOOP) if name in rates]
     lines = [
-        "| CartPole, the paper's schedule | steps / CPU s, median (min-max) | x stable-baselines3 | x skrl |",
+        f"| learning rate {learning_rate:g} | steps / CPU s | {' | '.join(f'x {name}' for name in peers)} |",
+        "|---|---|" + "---|" * len(peers),
+    ]
+    for name, values in rates.items():
+        ratios = [[a / b for a, b in zip(values, rates[peer], strict=True)] for peer in peers]
+        cells = [spread(values, ",.0f"), *(spread(each, ".2f") for each in ratios)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines.append("")
+    for name in (OURS, JAX_LOOP):
+        if name in running:
+            each = running[name]
+            assert each.layers is not None
+            assert each.observations is not None
+            silent, dead = silent_share(each.layers(), each.observations(), Schedule().batch_size)
+            lines.append(f"Second layer of {name}: {silent:.0%} of the units silent in a batch, {dead:.0%} dead.")
+    return lines
+
+
+COLD = """
+import json, sys, time
+sys.path.insert(0, {here!r})
+from peers.schedule import Schedule
+from peers.{module} import {function}
+contender = {function}(Schedule())
+marks = []
+for _ in range({pieces}):
+    contender.advance({piece})
+    marks.append(time.process_time())
+print(json.dumps(marks))
+"""
+
+
+def cold_marks(name: str) -> list[float]:
+    """Return the CPU seconds after each piece, of a process that has found nothing compiled."""
+    module, _, function = CONTENDERS[name].partition(":")
+    here, pieces = str(Path(__file__).parent), COLD_STEPS // COLD_PIECE
+    program = COLD.format(here=here, module=module, function=function, pieces=pieces, piece=COLD_PIECE)
+    with tempfile.TemporaryDirectory() as empty:
+        environment = {**os.environ, **ONE_THREAD, "NUMBA_CACHE_DIR": empty}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True)
+    marks: list[float] = json.loads(done.stdout)
+    return marks
+
+
+def crossing(ours: Sequence[float], peer: Sequence[float]) -> float:
+    """Return the steps after which ours is done first for good; beyond the last mark, along the mean pace."""
+    if ours[-1] <= peer[-1]:
+        behind = [i for i, (a, b) in enumerate(zip(ours, peer, strict=True)) if a > b]
+        return float((behind[-1] + 2 if behind else 1) * COLD_PIECE)
+    gain = ((peer[-1] - peer[0]) - (ours[-1] - ours[0])) / (len(ours) - 1)
+    return COLD_PIECE * (len(ours) + (ours[-1] - peer[-1]) / gain) if gain > 0 else float("inf")
+
+
+def cold_table(rounds: int) -> list[str]:
+    marks: dict[str, list[list[float]]] = {OURS: [], JAX_LOOP: []}
+    for _ in range(rounds):
+        for name, found in marks.items():
+            found.append(cold_marks(name))
+    lines = [
+        f"| nothing compiled | CPU s to {COLD_PIECE:,} steps | to {COLD_STEPS:,} steps |",
+        "|---|---|---|",
+    ]
+    for name, found in marks.items():
+        ends = (spread([each[i] for each in found], ".1f") for i in (0, -1))
+        lines.append(f"| {name} | {' | '.join(ends)} |")
+    both = list(zip(marks[OURS], marks[JAX_LOOP], strict=True))
+    ratios = spread([b[-1] / a[-1] for a, b in both], ".2f")
+    steps = spread([crossing(a, b) for a, b in both], ",.0f")
+    return [*lines, "", f"JAX's seconds / ours at the end: {ratios}. Ours is done first from step {steps} on."]
+
+
+def seconds_to_goal(name: str, schedule: Schedule) -> tuple[float, int] | None:
+    """Return the CPU seconds and the steps until the goal is reached, None if it is not."""
+    contender, seconds = maker(name)(schedule), 0.0
+    assert contender.layers is not None
+    for look in range(1, LOOKS + 1):
+        seconds += cpu_seconds(contender.advance, EVALUATE_EVERY)
+        if greedy_return(contender.layers(), seed=schedule.seed) >= GOAL:
+            return seconds, look * EVALUATE_EVERY
+    return None
+
+
+def return_table(learning_rate: float) -> list[str]:
+    schedule = Schedule(learning_rate=learning_rate)
+    running = start((SB3, SBX, JAX_LOOP, OURS), schedule)
+    for each in running.values():
+        each.advance(EVALUATE_EVERY)  # compiled before the clock runs
+    found: dict[str, list[tuple[float, int] | None]] = {name: [] for name in running}
+    for seed in SEEDS:
+        for name, times in found.items():
+            times.append(seconds_to_goal(name, schedule.with_seed(seed)))
+    lines = [
+        f"| learning rate {learning_rate:g}, return {GOAL:g} | CPU s, median of {len(SEEDS)} seeds | each | steps |",
         "|---|---|---|---|",
     ]
-    for name, values in measured.items():
-        cells = [f"{statistics.median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})"]
-        for peer in ("stable-baselines3 DQN", "skrl DQN"):
-            if peer not in measured:
-                cells.append("")
-                continue
-            ratios = [a / b for a, b in zip(values, measured[peer], strict=True)]
-            cells.append(f"{statistics.median(ratios):.1f} ({min(ratios):.1f}-{max(ratios):.1f})")
+    for name, times in found.items():
+        middle = statistics.median([each[0] if each else float("inf") for each in times])
+        cells = [f"{middle:.1f}" if np.isfinite(middle) else "not reached"]
+        cells.append(", ".join(f"{each[0]:.1f}" if each else "-" for each in times))
+        cells.append(", ".join(f"{each[1]:,}" if each else f"> {LOOKS * EVALUATE_EVERY:,}" for each in times))
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
@@ -211,7 +248,8 @@ def limit_table(rounds: int) -> list[str]:
     out = np.zeros((m, n), dtype=np.float32)
     learners = {}
     for task in (cartpole.TASK, mountain_car.TASK, pong.TASK):
-        learner = LDQN(task, task.decisions, Objective.named("lexicographic"), PAPER[task.name], seed=0)
+        settings = replace(PAPER[task.name], reuse_batch=False, target_rule="gradient_steps", timestep="step")
+        learner = LDQN(task, task.decisions, Objective.named("lexicographic"), settings, seed=0)
         learner.advance(5_000)
         learners[task.name] = learner
     times: dict[str, list[float]] = {name: [] for name in learners}
@@ -248,15 +286,20 @@ def limit_table(rounds: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", choices=("peers", "limit"))
-    arguments = parser.parse_args()
-    print(f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, one thread\n")
-    if arguments.only != "limit":
-        print("\n".join(peers_table(arguments.rounds)), end="\n\n")
-    if arguments.only != "peers":
-        print("\n".join(limit_table(arguments.rounds)))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", choices=("warm", "cold", "return", "limit"))
+    asked = parser.parse_args()
+    print(f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, one thread\n", flush=True)
+    tables: list[tuple[str, Callable[[], list[str]]]] = [
+        *(("warm", lambda rate=rate: warm_table(asked.rounds, rate)) for rate in LEARNING_RATES),
+        ("cold", lambda: cold_table(min(asked.rounds, 3))),
+        *(("return", lambda rate=rate: return_table(rate)) for rate in LEARNING_RATES),
+        ("limit", lambda: limit_table(asked.rounds)),
+    ]
+    for kind, table in tables:
+        if asked.only in (None, kind):
+            print("\n".join(table()), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":
