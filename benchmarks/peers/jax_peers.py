@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,11 +15,11 @@ from peers.jax_loop import initial_parameters, loss, values
 from peers.schedule import Contender, Schedule, gymnasiums_cartpole
 
 
-def sbx(schedule: Schedule) -> Contender:
-    import torch
+@cache
+def counting_sbx(target_interval: int) -> Any:
+    """Return SBX's DQN with the benchmark's loss and target; one class, so that it is compiled once for all seeds."""
     from sbx.dqn import dqn as module
 
-    torch.set_num_threads(1)
     # The one loss of all contenders; SBX has Huber's.
     module.optax = SimpleNamespace(
         huber_loss=lambda q, y: jnp.square(q - y), incremental_update=optax.incremental_update
@@ -32,11 +33,18 @@ def sbx(schedule: Schedule) -> Contender:
         def _train(carry: Any, indices: Any) -> Any:
             carry, _ = module.DQN._train(carry, indices)
             state = carry["qf_state"]
-            copies = state.step % schedule.target_interval == 0
+            copies = state.step % target_interval == 0
             target = jax.lax.cond(copies, lambda: state.params, lambda: state.target_params)
             return {**carry, "qf_state": state.replace(target_params=target)}, None
 
-    model = Counting(
+    return Counting
+
+
+def sbx(schedule: Schedule) -> Contender:
+    import torch
+
+    torch.set_num_threads(1)
+    model = counting_sbx(schedule.target_interval)(
         "MlpPolicy",
         gymnasiums_cartpole(),
         learning_rate=schedule.learning_rate,
