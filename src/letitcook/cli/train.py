@@ -52,6 +52,9 @@ def train(
     wait: WaitOption = None,
     passive: PassiveOption = None,
     env_arg: EnvArgOption = None,
+    action_repeat: Annotated[
+        int, typer.Option(help="With --env: how often each action is sent before the policy is asked again")
+    ] = 1,
     method: Annotated[str, typer.Option(help="lexicographic, scalar or vanilla")] = "lexicographic",
     lam: LambdaOption = None,
     mode: ModeOption = "scratch",
@@ -83,6 +86,8 @@ def train(
     Example: letitcook train cook --preset best --steps 1000000 --out my-run
 
     Example: letitcook train --env Acrobot-v1 --wait 1 --durations 2,4,8 --out acrobot
+
+    Example: letitcook train --env LunarLander-v3 --wait 0 --durations 8,16 --action-repeat 4 --out lander
     """
     if (task is None) == (env is None):
         raise SettingError("name a task (see: letitcook tasks) or an environment with --env, and not both")
@@ -92,13 +97,15 @@ def train(
         check_output(out_dir)
     run = None if task is None else run_of(Row(task, mode, method, lam), seed, preset, length)
     if run is not None and task is not None:
-        if wait is not None or passive is not None or env_arg:
-            raise SettingError("--wait, --passive and --env-arg go with --env; a task has its own action that waits")
+        if wait is not None or passive is not None or env_arg or action_repeat != 1:
+            raise SettingError(
+                "--wait, --passive, --env-arg and --action-repeat go with --env; a task has its own action that waits"
+            )
         name, waiting_env = run.id, make(task, mode, waits, _base_policy(run, base_dir))
     else:
         name, waiting_env = (
             f"{env}/{method}/seed{seed}",
-            _waiting(env or "", wait, passive, waits, env_arg, mode, base_dir),
+            _waiting(env or "", wait, passive, waits, env_arg, action_repeat, mode, base_dir),
         )
     with track(name, tensorboard, wandb, resumed=resume) as callback:
         learned = learn(
@@ -147,6 +154,7 @@ def _waiting(
     passive: str | None,
     durations: tuple[Any, ...] | None,
     env_arg: list[str] | None,
+    action_repeat: int,
     mode: str,
     base_dir: Path | None,
 ) -> WaitingEnv:
@@ -158,7 +166,7 @@ def _waiting(
         raise SettingError("give the waits in steps with --durations, such as 2,4,8")
     arguments = env_arguments(env_arg or ())
     return WrappedEnvSpec(
-        env, None, None, check_durations(durations), wait, passive, arguments, cost="decisions"
+        env, None, None, check_durations(durations), wait, passive, arguments, "decisions", action_repeat
     ).make()
 
 

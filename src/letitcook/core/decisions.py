@@ -55,6 +55,8 @@ class Decisions:
     """Whether a wait sends the last action again."""
     cost: Cost = "decisions"
     """What is to be few: decisions, or queries of the base policy, beside which other decisions hardly count."""
+    repeat: int = 1
+    """Steps that a primitive action lasts: it is sent that often, without sensing in between."""
 
     def __post_init__(self) -> None:
         if self.cost not in ("decisions", "base"):
@@ -64,10 +66,25 @@ class Decisions:
                 "cost='base' counts the queries of a base policy, and there is none here; "
                 "leave it out, or wrap a policy: letitcook.wrap(env, base, wait=..., durations=...)"
             )
+        if self.repeat != 1:
+            self._check_repeat()
         if not 0 <= self.wait < len(self.actions):
             raise SettingError(
                 f"wait action {self.wait} is outside the action space 0..{len(self.actions) - 1}; "
                 "give the index of the action that does nothing"
+            )
+
+    def _check_repeat(self) -> None:
+        if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or self.repeat < 1:
+            raise SettingError(f"action_repeat = {self.repeat!r} is not allowed; give a whole number of at least 1")
+        if self.has_base:
+            raise SettingError(
+                "action_repeat goes with learning from scratch; around a policy, wait='hold' repeats its answers"
+            )
+        if any(duration <= self.repeat for duration in self.durations):
+            raise SettingError(
+                f"a wait of {self.durations[0]} steps is no longer than an action that is sent {self.repeat} times; "
+                f"give longer waits, such as {2 * self.repeat},{4 * self.repeat}"
             )
 
     @property
@@ -95,8 +112,8 @@ class Decisions:
 
     @cached_property
     def durations_of(self) -> NDArray[np.int64]:
-        """Steps that each decision asks for, `(n,)`: 1 for the primitive actions."""
-        return np.array([1] * len(self.actions) + list(self.durations), dtype=np.int64)
+        """Steps that each decision asks for, `(n,)`: 1 for the primitive actions, unless they are repeated."""
+        return np.array([self.repeat] * len(self.actions) + list(self.durations), dtype=np.int64)
 
     @cached_property
     def actions_of(self) -> NDArray[np.int64]:

@@ -341,6 +341,12 @@ def learning_rate(rules: Rules, counters: NDArray[np.int64]) -> float:
 
 
 @compiled
+def is_wait(learner: Learner, decision: int) -> bool:
+    """Return whether a decision waits, for one step or for more."""
+    return bool(decision == learner.waits[0] or (len(learner.waits) > 1 and decision >= learner.waits[1]))
+
+
+@compiled
 def begin_episode(learner: Learner, episode: int) -> None:
     """Begin an episode; it has a λ of its own where networks are conditioned on one."""
     now = learner.episodes[episode]

@@ -122,6 +122,8 @@ class ExportedPolicy:
         """Steps of each wait: decision `len(actions) + i` waits `durations[i]` steps."""
         self.hold: bool = bool(decisions.get("hold", False))
         """Whether to wait is to send the last action again."""
+        self.repeat: int = decisions.get("repeat", 1)
+        """Steps that every other action is done for."""
         self._chooser: _Table | _Schedule | _Networks
         self._pace = _Schedule(arrays) if about["kind"] == "paced" else None
         if about["kind"] == "table":
@@ -132,7 +134,7 @@ class ExportedPolicy:
             self._chooser = _Networks(about, arrays)
         self._state: Any = None
         known = [*self.actions, *self.durations]
-        whole = [self.wait, *self.durations]
+        whole = [self.wait, self.repeat - 1 if isinstance(self.repeat, int) else None, *self.durations]
         if known and (self._chooser.answers > len(known) or not all(isinstance(n, int) and n >= 0 for n in whole)):
             raise ValueError(f"a policy of {self._chooser.answers} decisions does not fit the {len(known)} it names")
         memory = about.get("memory")
@@ -183,7 +185,7 @@ class ExportedPolicy:
     def _carried_out(self, decision: int) -> tuple[int, int]:
         """Return a decision's action, and for how many steps it is done."""
         wait = decision - len(self.actions)
-        return (decision, 1) if wait < 0 else (self.wait, self.durations[wait])
+        return (decision, self.repeat) if wait < 0 else (self.wait, self.durations[wait])
 
     def decide(self, observation: Any) -> tuple[int, int]:
         """Return the action at one observation, and for how many steps it is to be done without sensing.

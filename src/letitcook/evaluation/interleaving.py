@@ -139,7 +139,7 @@ def interleave(
         decision, state = policy.predict(observation, state, np.array([start]))
         start = False
         wait = _Wait(env, int(env.decisions.durations_of[decision]), observation, episode.length)
-        if wait.committed > 1:
+        if wait.committed > 1 and env.decisions.actions_of[decision] == env.decisions.wait:
             wait.fill(tasks, pack, strict)
         episode.fills += wait.fills
         if wait.elapsed == 0:

@@ -71,8 +71,8 @@ class Evaluation:
 
     @property
     def wait_share(self) -> dict[int, float]:
-        """Share of the steps that were spent in waits of each duration; duration 1 is the primitive wait action."""
-        spent = dict.fromkeys((1, *self.decisions.durations), 0)
+        """Share of the steps that were spent in waits of each duration; the shortest is the primitive wait action."""
+        spent = dict.fromkeys((self.decisions.repeat, *self.decisions.durations), 0)
         for duration, elapsed in self._waits():
             spent[duration] += elapsed
         total = sum(episode.length for episode in self.episodes)

@@ -124,6 +124,8 @@ def enumerate_env(env: gym.Env[Any, Any], limit: int = STATE_LIMIT) -> Tables:
     """
     layer: gym.Env[Any, Any] = env
     while isinstance(layer, gym.Wrapper):
+        if isinstance(layer, WaitingEnv) and layer.decisions.repeat != 1:
+            raise FinitenessError("tables are made of single steps; leave action_repeat out, or learn with networks")
         if isinstance(layer, BasePolicyEnv):
             return _wrapped(enumerate_env(layer.env, limit), layer)
         if not isinstance(layer, NEUTRAL):
@@ -148,6 +150,8 @@ def can_be_enumerated(env: gym.Env[Any, Any]) -> bool:
         if getattr(layer, "holds", False):  # what a held action does depends on the one before it
             return False
         if isinstance(layer, BasePolicyEnv) and layer.features is not None:  # tables are made of observations
+            return False
+        if isinstance(layer, WaitingEnv) and layer.decisions.repeat != 1:
             return False
         layer = layer.env
     return any(all(hasattr(inside, name) for name in names) for names in WAYS)

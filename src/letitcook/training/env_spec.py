@@ -54,6 +54,8 @@ class WrappedEnvSpec:
     """Arguments of the environment, as plain data."""
     cost: Cost = "base"
     """What is to be few: queries of the base policy, or decisions."""
+    action_repeat: int = 1
+    """Steps that a primitive action lasts."""
 
     def data(self) -> dict[str, Any]:
         """Return the origin as plain data."""
@@ -70,7 +72,7 @@ class WrappedEnvSpec:
         """
         types = get_type_hints(cls)
         if isinstance(data, dict):
-            data = {"cost": "decisions", **data}  # older versions counted decisions
+            data = {"cost": "decisions", "action_repeat": 1, **data}  # older versions counted decisions
         if not isinstance(data, dict) or set(data) != set(types) or not isinstance(data["env_args"], dict):
             raise FileFormatError("the run does not name an environment and a policy; wrap it anew")
         plain = {name: value for name, value in data.items() if name not in ("env_args", "cost")}
@@ -104,7 +106,7 @@ class WrappedEnvSpec:
         else:
             wait = HOLD if is_hold(self.wait) else read_action(self.wait or "", env.action_space)
         if self.policy is None:
-            waiting = WaitingEnv(env, wait, self.durations, cost=self.cost)
+            waiting = WaitingEnv(env, wait, self.durations, cost=self.cost, action_repeat=self.action_repeat)
         else:
             waiting = wrap(env, named_policy(self.policy, trust_pickle), wait, self.durations, cost=self.cost)
             try_base(waiting, self)

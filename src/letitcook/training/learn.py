@@ -308,7 +308,7 @@ def prepare_networks(env: WaitingEnv | WaitingVectorEnv, spec: RunSpec) -> Train
     settings = spec.settings_for("network", context)
     assert isinstance(settings, LDQNSettings)
     # The compiled loop counts decisions, as the paper does, and has a fixed action to wait with.
-    plain = env.decisions.cost == "decisions" and not env.decisions.hold
+    plain = env.decisions.cost == "decisions" and not env.decisions.hold and env.decisions.repeat == 1
     compiled = task is not None and plain and (wrapped is None or base is not None)
     compiled = compiled and spec.memory is None and isinstance(env, WaitingEnv) and _is_unchanged(env)
     world: Task | gym.Env[Any, Any] | WaitingVectorEnv

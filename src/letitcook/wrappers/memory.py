@@ -349,7 +349,7 @@ class MemoryVectorEnv(WaitingVectorEnv):
 
     def __init__(self, env: WaitingVectorEnv, memory: Memory) -> None:
         of = env.decisions
-        super().__init__(env.envs, env._wait, of.durations, env.gamma, env.base, env.deterministic, of.cost)
+        super().__init__(env.envs, env._wait, of.durations, env.gamma, env.base, env.deterministic, of.cost, of.repeat)
         self.memory = memory
         self._recall = Recall(memory, self.decisions, env.single_observation_space)
         self.single_observation_space = self._recall.vector_space

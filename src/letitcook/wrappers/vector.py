@@ -60,8 +60,8 @@ class WaitingVectorEnv:
 
     Without `base` the decisions are those of `WaitingEnv`; with it they are `{base, wait} ∪ W`, as from `wrap`, and
     `wait` is any fixed action of the space. With `wait="hold"` the last action is sent again, see `BasePolicyEnv` and
-    `HoldEnv`; the observations then hold that action too. `cost` is as in `wrap`. All three autoreset modes of
-    Gymnasium are understood.
+    `HoldEnv`; the observations then hold that action too. `cost` is as in `wrap`, `action_repeat` as in `WaitingEnv`.
+    All three autoreset modes of Gymnasium are understood.
 
     - `decisions`, `num_envs`, `gamma`, `single_observation_space`;
     - `observations`: the current observation of each sub-environment;
@@ -86,6 +86,7 @@ class WaitingVectorEnv:
         base: Policy | None = None,
         deterministic: bool = True,
         cost: Cost | None = None,
+        action_repeat: int = 1,
     ) -> None:
         self._mode = _autoreset_mode(envs)
         waits = check_durations(durations)
@@ -96,11 +97,12 @@ class WaitingVectorEnv:
             check_wait(taken, int(getattr(taken, "start", 0)) if holds else wait)
             names, first = _names(envs)
             at = len(names) if holds else int(wait) - first
-            self.decisions = Decisions((*names, HOLD) if holds else names, at, waits, holds, cost or "decisions")
+            known = (*names, HOLD) if holds else names
+            self.decisions = Decisions(known, at, waits, holds, cost or "decisions", action_repeat)
             self._primitive = [None if holds and a == at else a + first for a in self.decisions.actions_of.tolist()]
         else:
             self._wait = HOLD if holds else wait_action(wait, taken)
-            self.decisions = Decisions(BasePolicyEnv.action_names, WAIT, waits, holds, cost or "base")
+            self.decisions = Decisions(BasePolicyEnv.action_names, WAIT, waits, holds, cost or "base", action_repeat)
             # The base's answer takes its place where it is queried; None holds the last action.
             self._primitive = [None if holds else self._wait] * self.decisions.n
         self._last_action = LastAction(taken) if holds else None
@@ -161,7 +163,9 @@ class WaitingVectorEnv:
     def with_discount(self, gamma: float) -> WaitingVectorEnv:
         """Return the same with another discount, around the same environments."""
         of = self.decisions
-        return WaitingVectorEnv(self.envs, self._wait, of.durations, gamma, self.base, self.deterministic, of.cost)
+        return WaitingVectorEnv(
+            self.envs, self._wait, of.durations, gamma, self.base, self.deterministic, of.cost, of.repeat
+        )
 
     def close(self) -> None:
         """Close the environments."""

@@ -36,6 +36,9 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
     - `intermediate`: the `(observation, reward)` of each primitive step, only if `intermediate=True` was requested.
       They are for learning; a policy never sees them.
 
+    With `action_repeat=k` every primitive action is sent k times before the policy is asked again. A slower clock is
+    often no worse and easier to learn by, and is where waits of several steps then begin from.
+
     With `wait="hold"` a wait sends the last action again, as one more action at the end of the others; the observation
     then holds that action too, see `HoldEnv`.
 
@@ -60,11 +63,18 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         gamma: float = 1.0,
         intermediate: bool = False,
         cost: Cost = "decisions",
+        action_repeat: int = 1,
     ) -> None:
         self._durations = check_durations(durations)
         check_gamma(gamma)
         gym.utils.RecordConstructorArgs.__init__(
-            self, wait=wait, durations=self._durations, gamma=gamma, intermediate=intermediate, cost=cost
+            self,
+            wait=wait,
+            durations=self._durations,
+            gamma=gamma,
+            intermediate=intermediate,
+            cost=cost,
+            action_repeat=action_repeat,
         )
         if is_hold(wait):
             env = held = _holding(env)
@@ -72,7 +82,8 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         self._space = _discrete_actions(env, wait)
         gym.Wrapper.__init__(self, env)
         start, names = int(self._space.start), action_names(env, self._space)
-        self.decisions = Decisions(names, int(wait) - start, self._durations, getattr(env, "holds", False), cost)
+        holds = getattr(env, "holds", False)
+        self.decisions = Decisions(names, int(wait) - start, self._durations, holds, cost, action_repeat)
         self.gamma = gamma
         self.intermediate = intermediate
         self.env_spec: Any = None
@@ -148,8 +159,8 @@ class WaitingEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArg
         >>> env.gamma, env.action_space
         (0.99, Discrete(5))
         """
-        wait, cost = self._primitive[self.decisions.wait], self.decisions.cost
-        return WaitingEnv(self.env, wait, self._durations, gamma, intermediate, cost)
+        wait, of = self._primitive[self.decisions.wait], self.decisions
+        return WaitingEnv(self.env, wait, self._durations, gamma, intermediate, of.cost, of.repeat)
 
     def act(self, action: int) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do one primitive action of the innermost task, past the decisions (for work inside a wait)."""

@@ -18,7 +18,16 @@ from letitcook.deep.blas import one_thread
 from letitcook.deep.network import copy_row
 from letitcook.deep.policy import NOBODY, BatchChooser, Chooser, NetworkPolicy, answers, chosen, new_batch_chooser
 from letitcook.deep.replay import remember_intra_option
-from letitcook.deep.state import EPISODE_STEP, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
+from letitcook.deep.state import (
+    EPISODE_STEP,
+    Learner,
+    begin_episode,
+    decide,
+    is_before,
+    is_wait,
+    record_wait_steps,
+    take_in,
+)
 from letitcook.deep.update import Methods, learn_pointer, methods
 from letitcook.errors import FileFormatError
 from letitcook.storage.array_checks import Expected, checked
@@ -182,7 +191,7 @@ def run(learner: Learner, world: World, teaching: Teaching, steps: int, decision
         reward, total, discount, elapsed, terminated, truncated = carry_out(
             world, action_of(world, u), learner.durations[u], gamma, counters[EPISODE_STEP], rng
         )
-        waits = u == learner.waits[0] or learner.durations[u] > 1
+        waits = is_wait(learner, u)
         if waits and (learner.rules.model_rows > 0 or learner.rules.intra_option):
             call(teaching.inside, (learner, world, u, elapsed, terminated, truncated))
         world.reward[0] = reward

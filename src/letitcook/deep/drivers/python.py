@@ -21,7 +21,7 @@ from letitcook.core.episode_stats import Totals, count, new_counts
 from letitcook.core.jit import random_below
 from letitcook.deep.policy import NetworkPolicy, chosen, flat
 from letitcook.deep.replay import remember_intra_option
-from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
+from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, is_wait, record_wait_steps, take_in
 from letitcook.deep.update import learn
 from letitcook.errors import NotFiniteError, SettingError, SpaceError
 from letitcook.storage.array_checks import MOST_STEPS, Expected, checked
@@ -99,7 +99,7 @@ class PythonDriver:
             step += elapsed
             task, waiting = finite_reward(reward, discount, step)
             after = seen(slot.space, raw, step)
-            waits = u == learner.waits[0] or learner.durations[u] > 1
+            waits = is_wait(learner, u)
             if waits and (learner.rules.model_rows or learner.rules.intra_option):
                 self._learn_inside(slot, x, info, task, after, terminated, truncated)
             truncates, reward = bool(truncated and not terminated), np.array([task, waiting])

@@ -16,7 +16,7 @@ from letitcook.core.episode_stats import Totals, count, new_counts
 from letitcook.core.jit import random_below
 from letitcook.deep.drivers.python import SEEDS, finite_reward, seen
 from letitcook.deep.policy import NetworkPolicy
-from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, record_wait_steps, take_in
+from letitcook.deep.state import STEPS, Learner, begin_episode, decide, is_before, is_wait, record_wait_steps, take_in
 from letitcook.deep.update import learn
 from letitcook.errors import SettingError
 from letitcook.storage.array_checks import Expected, checked
@@ -66,7 +66,7 @@ class VectorDriver:
         task, waiting = finite_reward(done.reward, done.discount, step)
         truncates, over = done.truncated and not done.terminated, done.terminated or done.truncated
         after = self._flat(done.observation)
-        waits = done.decision == learner.waits[0] or learner.durations[done.decision] > 1
+        waits = is_wait(learner, done.decision)
         if waits and learner.rules.model_rows and done.elapsed == 1:
             record_wait_steps(learner, np.stack([self._seen[i], after]), np.array([task]), 1, done.terminated)
         reward = np.array([task, waiting])
