@@ -63,7 +63,7 @@ def test_what_is_learned_is_saved_evaluated_and_exported(tmp_path: Path) -> None
     played = evaluate(read.info.env_spec.make(), read.policy, episodes=3, seed=1)
     assert all(steps in (2, 4, 6) for episode in played.episodes for steps in episode.elapsed[:-1])
     assert sum(played.wait_share.values()) == pytest.approx(played.waiting_share)
-    exported = numpy_policy.load(to_numpy(learned, tmp_path / "robot"))
+    exported = numpy_policy.load(to_numpy(learned, tmp_path / "robot") / "policy.npz")
     observation = env.reset(seed=4)[0]
     decision = int(learned.policy.predict(observation)[0])
     action, steps = exported.decide(observation)
