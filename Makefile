@@ -32,7 +32,7 @@ types: $(VENV)/.installed-test
 unit: $(VENV)/.installed-test
 	$(VENV)/bin/pytest -n auto
 
-test-all: test-sweeps test test-generic smoke test-browser test-rliable test-torch test-peers test-overcooked test-package docs
+test-all: test-sweeps test test-generic smoke test-browser test-rliable test-torch test-overcooked test-package docs
 
 # Tests that train, on the instructions that every x86-64 processor has: bits differ there, and no test may depend on them.
 GENERIC := NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL"
