@@ -3,7 +3,8 @@
     python docs/publish.py results/paper
 
 A sweep over many rows may take several sittings, or several machines: the runs of this folder take the place of
-published ones with the same id, and the others stay. Written are the tables, the figures, the report, and the page
+published ones with the same id, and the others stay, unless their task was now run with other settings: results of
+two versions of a preset are not mixed. Written are the tables, the figures, the report, and the page
 `docs/results.md` that leads to them; the runs' own folders are not needed afterwards.
 """
 
@@ -16,7 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from letitcook.experiments.results import Results, joined, read_results, read_tables
+import polars as pl
+
+from letitcook.experiments.results import VARIES, Results, joined, read_results, read_tables
 from letitcook.experiments.suites import paper_rows
 from letitcook.report.compare import Comparison
 from letitcook.report.figures import CAPTIONS
@@ -35,8 +38,10 @@ def publish(folder: Path, published: Path = PUBLISHED) -> Path:
     """Write what is finished in a sweep's folder, and what was published before; return the report's path."""
     results, kept = read_results(folder), []
     if (published / EPISODES).is_file():
-        results = joined(read_tables(published, results.suite), results)
+        older, outdated = _of_same_settings(read_tables(published, results.suite), results)
+        results = joined(older, results)
         kept = traces_of_data(json.loads((published / EPISODES).read_text(encoding="utf-8")))
+        kept = [named for named in kept if named.source.partition("/")[0] not in outdated]
     episodes = episodes_of(results, kept)
     published.mkdir(exist_ok=True)
     made = replace(results.made, command=COMMAND)
@@ -46,6 +51,20 @@ def publish(folder: Path, published: Path = PUBLISHED) -> Path:
     for unused in (published / "curves.csv", *published.glob("figures/*.pdf")):  # large, and in the Parquet and PNG
         unused.unlink(missing_ok=True)
     return page
+
+
+def _of_same_settings(older: Results, newer: Results) -> tuple[Results, set[str]]:
+    """Return older results without the tasks that the newer ones ran with other settings, and those tasks."""
+
+    def differ(task: str) -> bool:
+        held, now = older.made.settings[task], newer.made.settings[task]
+        return any(VARIES not in (held[name], now[name]) and held[name] != now[name] for name in set(held) & set(now))
+
+    outdated = {task for task in set(older.made.settings) & set(newer.made.settings) if differ(task)}
+    old = pl.col("task").is_in(sorted(outdated))
+    settings = {task: held for task, held in older.made.settings.items() if task not in outdated}
+    made = replace(older.made, settings=settings)
+    return replace(older, runs=older.runs.filter(~old), curves=older.curves.filter(~old), made=made), outdated
 
 
 def results_page(results: Results, comparisons: Sequence[Comparison]) -> str:

@@ -66,3 +66,15 @@ def test_results_of_two_sittings_are_published_together(tmp_path: Path) -> None:
     again = {held["source"] for held in json.loads((published / "episodes.json").read_text())}
     assert "cook/lexicographic/wrap/seed0" in shown & again, "the episode of a run that is no longer there is kept"
     assert "letitcook reproduce --suite paper" in page.read_text(encoding="utf-8")
+
+
+def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path) -> None:
+    row, other = Row("cook", "wrap", "lexicographic"), Row("coffee", "wrap", "lexicographic")
+    publish, published = publisher().publish, tmp_path / "published"
+    publish(swept(tmp_path / "first", Run(row, 0, 20_000), Run(other, 0, 20_000)), published)
+    changed = Run(row, 1, 20_000, changes=(("epsilon", 0.1),))
+    publish(swept(tmp_path / "second", changed), published)
+    assert pl.read_csv(published / "runs.csv")["id"].to_list() == [Run(other, 0, 20_000).id, changed.id]
+    assert json.loads((published / "made.json").read_text())["settings"]["cook"]["epsilon"] == 0.1
+    sources = {held["source"] for held in json.loads((published / "episodes.json").read_text())}
+    assert not any(source.endswith("seed0") and source.startswith("cook") for source in sources)
