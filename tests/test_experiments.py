@@ -309,6 +309,16 @@ def test_a_lost_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert not (tmp_path / "unfinished" / FEW.runs[0].id).exists()
 
 
+def test_a_kill_between_the_end_of_a_run_and_its_checkpoint_leaves_nothing_behind(tmp_path: Path) -> None:
+    done, other = FEW.runs[0], FEW.runs[1]
+    sweep_all(Suite("few", (done,)), tmp_path)
+    for run in (done, other):
+        shutil.copytree(tmp_path / "runs" / done.id, tmp_path / "unfinished" / run.id)
+    sweep_all(Suite("few", (done,)), tmp_path)
+    assert not (tmp_path / "unfinished" / done.id).exists()
+    assert (tmp_path / "unfinished" / other.id).exists()  # that one is not done
+
+
 def test_what_wraps_a_failed_base_policy_fails_with_it(tmp_path: Path) -> None:
     run = Run(Row("cartpole", "wrap", "lexicographic"), seed=0, steps=1_500)
     base = base_of(run)

@@ -207,8 +207,17 @@ def sweep(
                 yield run, message
     finally:
         engine.close()
-        if not any((out / "unfinished").rglob(folders.MANIFEST)):
-            shutil.rmtree(out / "unfinished", ignore_errors=True)
+        _clear_checkpoints(out)
+
+
+def _clear_checkpoints(out: Path) -> None:
+    """Remove checkpoints of runs that are done: a kill may have come before they were; and their folder, if empty."""
+    checkpoints = out / "unfinished"
+    for manifest in list(checkpoints.rglob(folders.MANIFEST)):
+        if (out / "runs" / manifest.parent.relative_to(checkpoints) / folders.MANIFEST).is_file():
+            shutil.rmtree(manifest.parent, ignore_errors=True)
+    if not any(checkpoints.rglob(folders.MANIFEST)):
+        shutil.rmtree(checkpoints, ignore_errors=True)
 
 
 def _gone(suite: Suite, out: Path, waiting: Collection[Run], failed: Collection[Run]) -> list[Run]:
