@@ -104,7 +104,7 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     model = onnx.load(file)
     onnx.checker.check_model(model, full_check=True)
     about = json.loads({entry.key: entry.value for entry in model.metadata_props}["letitcook"])
-    held = {"hold": False, "cost": "decisions"}
+    held = {"hold": False, "cost": "decisions", "repeat": 1}
     assert about["decisions"] == {"actions": ["left", "right", "wait"], "wait": 2, "durations": [2, 4], **held}
     assert (about["slack"], about["sizes"]) == (0.25, [4, 8, 5])
 
