@@ -196,13 +196,12 @@ AS_IN_SKRL: dict[str, Any] = {
     "target_rule": "timesteps",
     "epsilon_decay": "exponential",
     "bootstrap": "lexicographic",
-    "bootstrap_on_truncation": True,
+    "bootstrap_on_truncation": False,
 }
 """What the paper's table leaves open. The paper adapts skrl; up to its version 1.3 a timestep is a call of the
 environment, a round of learning uses one batch, ε falls exponentially, and the target networks are copied after every
-gradient step of the rounds at multiples of their interval. It keeps whether an episode was terminated, not whether it
-was truncated, so one that is cut at the horizon goes on. Lex-Argmax is followed by every objective, as with tables.
-docs/fidelity.md says what was tried."""
+gradient step of the rounds at multiples of their interval. Lex-Argmax is followed by every objective, as with tables,
+and an episode that is truncated counts as ended. docs/fidelity.md says what was tried."""
 PAPER: dict[str, LDQNSettings] = {
     "cartpole": LDQNSettings(
         gamma=1.0,
