@@ -130,6 +130,9 @@ def test_what_is_turned_off_is_not_compiled_and_has_the_same_type() -> None:
     used = Pointer(step, types.float64[::1], types.float64)
     unused = Pointer.unused(used.type.result, *used.type.arguments)
     assert unused.type == used.type and unused.address == 0
+    for wanted, same in ((True, used), (False, unused)):
+        found = Pointer.where(wanted, step, used.type.result, *used.type.arguments)
+        assert (found.type, found.address) == (same.type, same.address)
     assert steps_if(World(used, np.zeros(1)), True) == 1.0
     assert steps_if(World(unused, np.zeros(1)), False) == -1.0
     assert len(steps_if.signatures) == 1  # type: ignore[attr-defined]

@@ -50,6 +50,11 @@ class Pointer:
         pointer.kernel, pointer.type, pointer.address = None, PointerType(result, arguments), 0
         return pointer
 
+    @classmethod
+    def where(cls, wanted: bool, kernel: Any, result: types.Type, *arguments: types.Type) -> Pointer:
+        """Return the address of a kernel that returns `result` where it is wanted, else a pointer that is not used."""
+        return cls(kernel, *arguments) if wanted else cls.unused(result, *arguments)
+
 
 class PointerType(types.Type):  # type: ignore[misc]
     """The type of a pointer in kernels: what the kernel returns and takes."""

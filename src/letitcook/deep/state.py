@@ -230,12 +230,12 @@ def _beyond(rules: Rules, statistics: Statistics, inputs: Inputs, lambdas: Lambd
     """Return what the settings want of it."""
     real, whole, words = types.float64, types.int64[::1], types.uint64[::1]
     rows, seen = types.float64[:, ::1], types.float32[::1]
-    draw, note = (typeof(lambdas), words), (typeof(lambdas), real, real)
-    measure = typeof(rules), typeof(statistics), typeof(inputs), whole, rows, rows, seen, real, real
+    conditioned, bins, none = rules.conditioned, typeof(lambdas), types.none
+    measured = typeof(rules), typeof(statistics), typeof(inputs), whole, rows, rows, seen, real, real
     return Beyond(
-        Pointer(draw_log_lambda, *draw) if rules.conditioned else Pointer.unused(real, *draw),
-        Pointer(note_episode, *note) if rules.conditioned else Pointer.unused(types.none, *note),
-        Pointer(record_statistics, *measure) if rules.normalise else Pointer.unused(types.none, *measure),
+        Pointer.where(conditioned, draw_log_lambda, real, bins, words),
+        Pointer.where(conditioned, note_episode, none, bins, real, real),
+        Pointer.where(rules.normalise, record_statistics, none, *measured),
     )
 
 

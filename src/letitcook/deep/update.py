@@ -79,10 +79,9 @@ def methods(learner: Learner) -> Methods:
 
 @cache
 def _methods(kind: types.Type, conditioned: bool, model: bool) -> Methods:
-    modelled = kind, types.int64, types.float64
     return Methods(
         targets=Pointer(conditioned_targets if conditioned else lexicographic_targets, kind, types.int64),
-        use_wait_model=Pointer(use_wait_model, *modelled) if model else Pointer.unused(types.none, *modelled),
+        use_wait_model=Pointer.where(model, use_wait_model, types.none, kind, types.int64, types.float64),
     )
 
 

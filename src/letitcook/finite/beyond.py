@@ -23,12 +23,13 @@ def beyond_the_paper(world: World, rule: Rule, weights: Weights, memory: Memory)
     if not (rule.intra_option or rule.backward_replay or rule.backup == 1):
         return None
     learner, whole, real = tuple(typeof(each) for each in (world, rule, weights, memory)), types.int64, types.float64
-    of_backup = *learner, whole, whole, whole, real, real, whole, types.boolean
-    full = Pointer(full_backup, *of_backup) if rule.backup == 1 else Pointer.unused(whole, *of_backup)
-    of_inside = *learner, full.type, whole, whole, whole, whole, real, types.boolean
-    inside = Pointer(learn_intra_option, *of_inside) if rule.intra_option else Pointer.unused(types.none, *of_inside)
+    none, truth = types.none, types.boolean
+    of_backup = *learner, whole, whole, whole, real, real, whole, truth
+    full = Pointer.where(rule.backup == 1, full_backup, whole, *of_backup)
+    of_inside = *learner, full.type, whole, whole, whole, whole, real, truth
+    inside = Pointer.where(rule.intra_option, learn_intra_option, none, *of_inside)
     of_replay = *learner, full.type, inside.type, whole, whole, real
-    replay = Pointer(replay_backwards, *of_replay) if rule.backward_replay else Pointer.unused(types.none, *of_replay)
+    replay = Pointer.where(rule.backward_replay, replay_backwards, none, *of_replay)
     return Beyond(full, inside, replay)
 
 

@@ -170,11 +170,11 @@ def new_teaching(learner: Learner, world: World) -> Teaching:
     """Compile what the settings need, or load it."""
     rules, number, truth = learner.rules, types.int64, types.boolean
     of_inside = typeof(learner), typeof(world), number, number, truth, truth
-    looks = rules.model_rows > 0 or rules.intra_option
+    looks = rules.model_rows > 0 or rules.intra_option > 0
     return Teaching(
         learn=learn_pointer(learner),
         methods=methods(learner),
-        inside=Pointer(learn_inside, *of_inside) if looks else Pointer.unused(types.none, *of_inside),
+        inside=Pointer.where(looks, learn_inside, types.none, *of_inside),
     )
 
 
