@@ -10,13 +10,12 @@ import argparse
 import gymnasium as gym
 
 import letitcook
-from passive import no_force
+from letitcook.tasks.controllers import no_force
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=200_000, help="primitive steps of training")
 parser.add_argument("--episodes", type=int, default=100, help="episodes of the evaluation")
 arguments = parser.parse_args()
-
 
 cartpole = letitcook.AddedWait(gym.make("CartPole-v1"), passive=no_force)
 env = letitcook.WaitingEnv(cartpole, wait=cartpole.wait, durations=(2, 4, 8))

@@ -1,4 +1,4 @@
-"""Train the four policies that the documentation wraps, with Stable-Baselines3.
+"""Train the policies that the documentation and the suite `zoo` wrap, with Stable-Baselines3.
 
     python examples/train_bases.py dqn-cartpole --out dqn-cartpole.zip
 
@@ -91,6 +91,22 @@ RECIPES = {
         steps=12_000,
         network=(64, 64),
         settings={"learning_rate": 2e-3, "batch_size": 128, "learning_starts": 500},
+    ),
+    "ppo-hopper": Recipe(
+        PPO,
+        "Hopper-v5",
+        steps=400_000,
+        copies=4,
+        network=(64, 64),
+        settings={
+            "n_steps": 512,
+            "batch_size": 64,
+            "n_epochs": 10,
+            "learning_rate": 3e-4,
+            "gamma": 0.99,
+            "gae_lambda": 0.95,
+            "normalize_advantage": True,
+        },
     ),
 }
 

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import pytest
 
 import letitcook
@@ -18,8 +17,6 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = ("--steps", "1000", "--episodes", "3")
 WITH_TORCH = {"train_bases", "wrap_sb3"}
 """Those are run by integration_tests/torch."""
-IMPORTED = {"passive", "controllers"}
-"""Those are a part of others."""
 
 
 @pytest.fixture
@@ -47,22 +44,8 @@ def row(text: str, name: str) -> list[float]:
 
 def test_every_example_is_run_by_a_test() -> None:
     here = Path(__file__).read_text()
-    run = set(re.findall(r'printed\("(\w+)"', here)) | WITH_TORCH | IMPORTED
+    run = set(re.findall(r'printed\("(\w+)"', here)) | WITH_TORCH
     assert run == {script.stem for script in EXAMPLES.glob("*.py")}
-
-
-@pytest.mark.parametrize(
-    ("env_id", "name", "least"), [("Pendulum-v1", "swing", -400.0), ("MountainCarContinuous-v0", "push", 80.0)]
-)
-def test_controllers_solve_their_tasks(env_id: str, name: str, least: float) -> None:
-    controller = runpy.run_path(str(EXAMPLES / "controllers.py"))[name]
-    env = gym.make(env_id)
-    observation, _ = env.reset(seed=1)
-    total, over = 0.0, False
-    while not over:
-        observation, reward, terminated, truncated, _ = env.step(controller(observation))
-        total, over = total + float(reward), terminated or truncated
-    assert total > least
 
 
 def test_five_lines(printed: Any, tmp_path: Path) -> None:

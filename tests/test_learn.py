@@ -139,6 +139,17 @@ def test_slippery_frozen_lake_is_learned_to_the_planned_value(seed: int) -> None
     assert 1.05 * best.queries > -J1
 
 
+@pytest.mark.parametrize(("slippery", "steps", "share"), [(False, 100_000, 1.0), (True, 800_000, 0.93)])
+def test_a_rare_reward_is_found_before_queries_are_saved(slippery: bool, steps: int, share: float) -> None:
+    env = WaitingEnv(gym.make("FrozenLake8x8-v1", is_slippery=slippery), wait=0, durations=(2, 4, 8))
+    best, tables = plan(env), enumerate_env(env)
+    for seed in range(2):
+        learned = learn(env, steps=steps, seed=seed, progress=False)
+        J0, J1 = policy_value(tables, env.decisions, 200, learned.policy.table, 1.0)  # type: ignore[attr-defined]
+        assert share * best.task_return <= J0
+        assert 1.1 * best.queries >= -J1
+
+
 def test_around_a_policy_with_random_transitions_nothing_worse_is_chosen(tmp_path: Path) -> None:
     def right_and_down(observation: int) -> int:
         return 2 if observation % 4 < 2 else 1

@@ -21,8 +21,11 @@ from peers.schedule import Contender, Schedule, gymnasiums_cartpole
 PUSHES = Decisions(("left", "right"), wait=0)
 
 
-def settings_of(schedule: Schedule) -> LDQNSettings:
+def settings_of(schedule: Schedule, random_beginning: bool = False) -> LDQNSettings:
     """Return the paper's settings in the form that every contender can take.
+
+    With a random beginning ε falls from 1 while nothing is learned yet; the PyTorch and JAX Stable-Baselines act at
+    random all that time.
 
     Preset `paper` itself learns from one batch in all 128 gradient steps of a round, as skrl up to 1.3 does. That saves
     most of the targets, and no peer does it; so it is not used here.
@@ -38,13 +41,18 @@ def settings_of(schedule: Schedule) -> LDQNSettings:
         timestep="step",
         reuse_batch=False,
         target_rule="gradient_steps",
-        epsilon_start=schedule.epsilon,
+        epsilon_start=1.0 if random_beginning else schedule.epsilon,
         epsilon_end=schedule.epsilon,
+        epsilon_steps=schedule.learning_starts,
+        epsilon_decay="linear",
     )
 
 
-def contender(task_or_env: Any, decisions: Decisions, objective: str, schedule: Schedule) -> Contender:
-    learner = LDQN(task_or_env, decisions, Objective.named(objective), settings_of(schedule), schedule.seed)
+def contender(
+    task_or_env: Any, decisions: Decisions, objective: str, schedule: Schedule, random_beginning: bool = False
+) -> Contender:
+    settings = settings_of(schedule, random_beginning)
+    learner = LDQN(task_or_env, decisions, Objective.named(objective), settings, schedule.seed)
     replay, networks, sizes = learner._learner.replay, learner._learner.networks, learner._learner.sizes
 
     def observations() -> NDArray[np.float32]:
@@ -59,6 +67,10 @@ def contender(task_or_env: Any, decisions: Decisions, objective: str, schedule: 
 
 def compiled_loop(schedule: Schedule) -> Contender:
     return contender(cartpole.TASK, PUSHES, "task", schedule)
+
+
+def compiled_loop_from_random(schedule: Schedule) -> Contender:
+    return contender(cartpole.TASK, PUSHES, "task", schedule, random_beginning=True)
 
 
 def python_loop(schedule: Schedule) -> Contender:

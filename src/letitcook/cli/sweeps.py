@@ -15,6 +15,7 @@ from letitcook.cli.options import JsonOption, out, print_json
 from letitcook.cli.terminal.live import Board, live_view
 from letitcook.cli.terminal.status import status_lines, status_of
 from letitcook.cli.terminal.tables import LEGEND, comparison_tables
+from letitcook.cli.zoo import reproduce_zoo
 from letitcook.core.decisions import read_timesteps
 from letitcook.errors import SettingError
 from letitcook.experiments import sweep as sweeps
@@ -35,7 +36,9 @@ ReportArgument = Annotated[Path, typer.Argument(help="A folder that reproduce or
 def reproduce(
     suite_name: Annotated[
         str,
-        typer.Option("--suite", help="smoke, discrete, continuous, paper, limit, ablation, or a TOML file of yours"),
+        typer.Option(
+            "--suite", help="smoke, discrete, continuous, paper, limit, ablation, zoo, or a TOML file of yours"
+        ),
     ] = "discrete",
     rows: Annotated[
         str | None,
@@ -63,8 +66,19 @@ def reproduce(
     A sweep that was stopped, killed or cut off goes on where it was when it is started again with the same options.
 
     Example: letitcook reproduce --suite discrete --out results/discrete
+
+    Example: letitcook reproduce --suite zoo --rows 'pendulum/*' --out results/zoo
     """
     patterns = None if rows is None else [part.strip() for part in rows.split(",")]
+    if suite_name == "zoo":
+        given = {"steps": steps, "decisions": decisions, "address": address}
+        refused = [f"--{name}" for name, value in given.items() if value is not None]
+        refused += ["--engine ray"] * (engine_name == "ray")
+        if refused:
+            raise SettingError(f"{refused[0]} does not go with the suite zoo; leave it out")
+        serial = engine_name == "serial"
+        reproduce_zoo(patterns, seeds, 1 if serial else workers, resume, out_dir or Path("results") / "zoo", as_json)
+        return
     chosen = _suite(suite_name).only(seeds, read_timesteps(steps, decisions), patterns)
     folder = out_dir or Path("results") / chosen.name
     if not resume and folder.exists():

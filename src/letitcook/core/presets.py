@@ -20,3 +20,5 @@ class PresetContext:
     """Whether its transitions are, where they are known."""
     timesteps: int = 1_000_000
     """How long the run is to be."""
+    highest_reward: float = 0.0
+    """Of a step, where it is known."""

@@ -124,7 +124,7 @@ class Processes:
 def _work(pipe: Connection) -> None:
     """Carry out jobs until the pipe closes; the body of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the sweep, which then ends this process
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     while True:
         try:
             job = pipe.recv()
@@ -134,7 +134,8 @@ def _work(pipe: Connection) -> None:
             return
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Wait for the end of the process that started this one, and end too."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])

@@ -86,6 +86,8 @@ EXACT = QSettings(alpha=1.0, intra_option=True, backward_replay=True)
 """Beyond the paper: deterministic transitions need no averaging, and every episode is used to the full."""
 EXACT_RANDOM = replace(EXACT, epsilon=0.2, bootstrap="lexicographic", backup="full")
 """The same for random transitions, which must be averaged."""
+OPTIMISTIC_GAMMA = 0.9999
+"""Discount that lets values sink that only keep each other up: in a random world, those of a circle of states."""
 
 
 def _paper(context: PresetContext) -> QSettings:
@@ -93,7 +95,14 @@ def _paper(context: PresetContext) -> QSettings:
 
 
 def _exact(context: PresetContext) -> QSettings:
-    return replace(EXACT if context.deterministic else EXACT_RANDOM, gamma=context.gamma)
+    """Where rewards can be won, what was never tried counts as the highest (optimism; Brafman and Tennenholtz 2002).
+
+    Else a learner that has not met its reward yet would only save queries, and wait for ever.
+    """
+    gamma, initial = context.gamma, max(0.0, context.highest_reward)
+    if initial > 0.0 and not context.deterministic:
+        gamma = min(gamma, OPTIMISTIC_GAMMA)
+    return replace(EXACT if context.deterministic else EXACT_RANDOM, gamma=gamma, initial=initial)
 
 
 PRESETS = {"paper": _paper, "exact": _exact, "best": _exact}

@@ -280,7 +280,8 @@ def prepare_tables(
     remembers: Remembers | None = None,
 ) -> Training:
     """Make a run with tables ready."""
-    context = PresetContext(spec.method, task, decisions.has_base, gamma, tables.deterministic)
+    highest = float(tables.reward.max(initial=0.0))
+    context = PresetContext(spec.method, task, decisions.has_base, gamma, tables.deterministic, highest_reward=highest)
     settings = spec.settings_for("table", context)
     assert isinstance(settings, QSettings)
     objective, taken = spec.objective, decisions_of(spec.method, decisions)

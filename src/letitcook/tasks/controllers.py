@@ -1,8 +1,9 @@
-"""Controllers that people write by hand, as base policies: see docs/wrap.md for what waiting saves around each.
+"""Controllers that people write by hand, as base policies on tasks outside the paper: the suite `zoo` wraps them.
 
-letitcook wrap --env LunarLander-v3 --policy controllers:lander --wait hold --durations 2,4,8 --steps 0 --out lander
+letitcook wrap --env Pendulum-v1 --policy letitcook.tasks.controllers:swing --wait hold --durations 2,4,8 --steps 0
 
 LunarLander needs `pip install 'gymnasium[box2d]'`, InvertedPendulum and Reacher `pip install 'gymnasium[mujoco]'`.
+docs/wrap.md says what waiting saves around each.
 """
 
 from __future__ import annotations
@@ -66,3 +67,13 @@ def pump(state: Any) -> int:
 def pole(state: Any) -> int:
     """CartPole-v1: push to the side to which the pole leans and falls, and the cart away from the edges."""
     return int(0.05 * state[0] + 0.2 * state[1] + state[2] + 0.5 * state[3] > 0.0)
+
+
+def no_force(cartpole: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """CartPole-v1 has no action that waits: let one step of the unwrapped environment pass without a push."""
+    force, cartpole.force_mag = cartpole.force_mag, 0.0
+    try:
+        step: tuple[Any, float, bool, bool, dict[str, Any]] = cartpole.step(0)
+        return step
+    finally:
+        cartpole.force_mag = force
