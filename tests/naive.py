@@ -325,21 +325,20 @@ def dqn_round(
     parameters: Any,
     target: Any,
     sizes: Any,
-    batch: Any,
+    batches: Any,
     weights: Any,
     slack: float,
     rate: float,
-    steps: int,
     copy: bool,
 ) -> tuple[list[Any], list[Any]]:
-    """Return networks and target networks after a round of skrl's DQN with K networks: all its steps on one batch.
+    """Return networks and target networks after a round of skrl's DQN with K networks: a gradient step on each batch.
 
     Every objective follows Lex-Argmax of the target networks; where `copy`, these are replaced after every step.
     """
     networks, targets = ([np.array(row, dtype=float) for row in rows] for rows in (parameters, target))
     moments = [(np.zeros_like(row), np.zeros_like(row)) for row in networks]
-    rows = range(len(batch.decision))
-    for t in range(1, steps + 1):
+    rows = range(len(batches[0].decision))
+    for t, batch in enumerate(batches, start=1):
         q = [np.array([network_values(net, sizes, batch.next_observation[i]) for i in rows]) for net in targets]
         best = [lex_argmax([values[i].tolist() for values in q], slack) for i in rows]
         for k, network in enumerate(networks):

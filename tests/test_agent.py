@@ -123,11 +123,39 @@ def test_a_round_on_one_batch_is_that_of_skrl(objective: Any, now: Any) -> None:
     assert learner.counters[GRADIENT_STEPS] == AS_IN_SKRL.gradient_steps == 6
     batch = Batch(*(column[:8] for column in learner.workspace.batch))
     after, followed = dqn_round(
-        before, target, learner.sizes, batch, objective.weights, 0.3, AS_IN_SKRL.learning_rate, 6, copy=now == 40
+        before, target, learner.sizes, [batch] * 6, objective.weights, 0.3, AS_IN_SKRL.learning_rate, copy=now == 40
     )
     np.testing.assert_allclose(learner.networks.parameters, after, atol=2e-5)
     np.testing.assert_allclose(learner.networks.target, followed, atol=2e-5)
     assert np.array_equal(learner.networks.target, target) == (now == 20)
+
+
+@pytest.mark.parametrize(("now", "passed"), [(20, False), (40, True), (60, False), (61, False), (81, True)])
+def test_target_networks_follow_once_after_a_round_in_which_a_multiple_has_passed(now: int, passed: bool) -> None:
+    """As in Stable-Baselines3, whose target network follows between the rounds: the interval is 40, a round's 20."""
+    settings = replace(AS_IN_SKRL, reuse_batch=False, target_rule="rounds")
+    learner = new_learner(3, Decisions(("a", "b", "wait"), 2, (2, 4)), LEXICOGRAPHIC.weights, settings, 0)
+    dice = np.random.default_rng(1)
+    for i in range(60):
+        x, x2 = dice.normal(size=(2, 3)).astype(np.float32)
+        remember(learner.replay, x, i % 5, -float(i % 9), -1.0, 0.9 ** (i % 4), x2, i % 7 == 0, i % 5 == 0)
+    target, batches = learner.networks.target.copy(), []
+    parameters = learner.networks.parameters.copy()
+    rng = learner.rng.copy()
+    learner.counters[NEXT_UPDATE] = now + settings.update_interval
+    learn(learner, settings.gradient_steps)
+    assert np.array_equal(learner.networks.target, learner.networks.parameters if passed else target)
+    # The batches are those that `draw` gives with the same random numbers, a few at a time.
+    rows = learner.workspace.y.shape[1]
+    for first in range(0, 8 * settings.gradient_steps, rows):
+        n = min(rows, 8 * settings.gradient_steps - first)
+        draw(learner.replay, learner.workspace.batch, n, 1, settings.bootstrap_on_truncation, rng)
+        columns = [column[:n].copy() for column in learner.workspace.batch]
+        batches += [Batch(*(column[at : at + 8] for column in columns)) for at in range(0, n, 8)]
+    after, _ = dqn_round(
+        parameters, target, learner.sizes, batches, LEXICOGRAPHIC.weights, 0.3, settings.learning_rate, copy=False
+    )
+    np.testing.assert_allclose(learner.networks.parameters, after, atol=2e-5)
 
 
 def test_schedules_count_decisions() -> None:
@@ -142,7 +170,7 @@ def test_schedules_count_decisions() -> None:
     assert learner.steps > 400
     assert learner.rates()["rollout/exploration_rate"] == pytest.approx(0.05 + 0.95 * np.exp(-200 / 500))
     for changes, said in (
-        ({"target_rule": "timesteps"}, "goes with reuse_batch"),
+        ({"target_rule": "rounds", "model_rollouts": 0.25}, "does not go with model_rollouts"),
         ({"timestep": "tick"}, "'decision'"),
     ):
         with pytest.raises(SettingError, match=said):

@@ -56,10 +56,10 @@ class LDQNSettings:
     """Gradient steps in a round."""
     reuse_batch: bool = False
     """Whether all gradient steps of a round use the same batch; else each draws its own."""
-    target_rule: Literal["gradient_steps", "timesteps"] = "gradient_steps"
-    """What `target_interval` counts: gradient steps, with one update after that many; or timesteps, as in skrl: in a
-    round at a multiple of the interval the target networks are updated after every gradient step, in others never.
-    The second goes with `reuse_batch`."""
+    target_rule: Literal["gradient_steps", "timesteps", "rounds"] = "gradient_steps"
+    """What `target_interval` counts: gradient steps, with one update after that many; or timesteps. With `"timesteps"`,
+    as in skrl, the target networks are updated after every gradient step of a round at a multiple of the interval, and
+    in others never; with `"rounds"`, as in Stable-Baselines3, once after a round in which a multiple has passed."""
     target_interval: int = 100
     """Gradient steps or timesteps between updates of the target networks."""
     polyak: float = 1.0
@@ -146,8 +146,8 @@ class LDQNSettings:
         _check("slack", self.slack, 0 <= self.slack < math.inf, "give a number of at least 0")
         for name, choices in CHOICES.items():
             _check(name, getattr(self, name), getattr(self, name) in choices, f"use {' or '.join(map(repr, choices))}")
-        if self.target_rule == "timesteps":
-            _check("target_rule", self.target_rule, self.reuse_batch, "counting timesteps goes with reuse_batch")
+        if self.target_rule != "gradient_steps":
+            _check("target_rule", self.target_rule, not self.model_rollouts, "it does not go with model_rollouts")
         _check("hidden", self.hidden, all(width >= 1 for width in self.hidden), "give widths of at least 1")
         end = self.learning_rate_end
         _check("learning_rate_end", end, 0 < end <= 1, "give a fraction in (0, 1]")
@@ -177,7 +177,7 @@ class LDQNSettings:
 
 CHOICES = {
     "timestep": ("step", "decision"),
-    "target_rule": ("gradient_steps", "timesteps"),
+    "target_rule": ("gradient_steps", "timesteps", "rounds"),
     "epsilon_decay": ("linear", "exponential"),
     "bootstrap": ("max", "lexicographic"),
     "loss": ("mse", "huber"),

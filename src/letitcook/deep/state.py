@@ -254,7 +254,7 @@ def _rules(settings: LDQNSettings, decisions: Decisions) -> Rules:
 def _first_update(settings: LDQNSettings) -> int:
     """Return the timestep of the first round of learning; where the target rule counts timesteps, a multiple."""
     starts, interval = max(settings.learning_starts, 1), settings.update_interval
-    return -(-starts // interval) * interval if settings.target_rule == "timesteps" else starts
+    return -(-starts // interval) * interval if settings.target_rule != "gradient_steps" else starts
 
 
 def _new_networks(sizes: tuple[int, ...], N: int, settings: LDQNSettings, seed: int) -> Networks:

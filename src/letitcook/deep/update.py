@@ -64,7 +64,8 @@ def targets(learner: Learner, rows: int) -> None:
 
 def learn_kernel(learner: Learner) -> Callable[[Learner, int, Methods], None]:
     """Return the kernel that takes gradient steps, as the settings want it."""
-    return learn_on_one_batch if learner.rules.reuse_batch else learn_on_many_batches
+    in_rounds = learner.rules.reuse_batch or learner.rules.target_rule != 0
+    return learn_in_rounds if in_rounds else learn_on_many_batches
 
 
 def learn_pointer(learner: Learner) -> Pointer:
@@ -86,23 +87,39 @@ def _methods(kind: types.Type, conditioned: bool, model: bool) -> Methods:
 
 
 @compiled
-def learn_on_one_batch(learner: Learner, steps: int, methods: Methods) -> None:
-    """Take the rounds of gradient steps that are due, each on one batch, as skrl does up to its version 1.3."""
-    rules, networks, size = learner.rules, learner.networks, learner.rules.batch_size
-    by_timestep, rounds = rules.target_rule == 1, steps // rules.gradient_steps
+def learn_in_rounds(learner: Learner, steps: int, methods: Methods) -> None:
+    """Take the rounds of gradient steps that are due, with one batch for a round or one for each gradient step.
+
+    The target networks follow as `target_rule` says: at the end of a round in which a multiple of their interval has
+    passed, as in Stable-Baselines3; or after every gradient step of a round at a multiple, as in skrl.
+    """
+    rules, networks, batch, size = learner.rules, learner.networks, learner.workspace.batch, learner.rules.batch_size
+    rounds = steps // rules.gradient_steps
     for i in range(rounds):
         now = learner.counters[NEXT_UPDATE] - (rounds - i) * rules.update_interval
-        draw(learner.replay, learner.workspace.batch, size, rules.n_step, rules.bootstrap_on_truncation, learner.rng)
-        write_inputs(learner, size, rules.n_step > 1)
         rate = learning_rate(rules, learner.counters)
-        updates_target = by_timestep and now % rules.target_interval == 0
-        # Where the targets stay as they are, they are computed once, for all gradient steps of the round.
-        block = rules.gradient_steps if by_timestep and not updates_target and not rules.double_q else 1
-        for _ in range(rules.gradient_steps // block):
-            call(methods.targets, (learner, size))
-            take_gradient_steps(learner, block, 0, rate)
-            if updates_target:
+        after_each = rules.target_rule == 1 and now % rules.target_interval == 0
+        # Where the targets stay as they are, those of several gradient steps are computed together.
+        fixed = rules.target_rule != 0 and not after_each and not rules.double_q
+        done = 0
+        while done < rules.gradient_steps:
+            block, rows, apart = 1, size, 0
+            if fixed and rules.reuse_batch:
+                block = rules.gradient_steps
+            elif fixed:
+                block = min(learner.workspace.y.shape[1] // size, rules.gradient_steps - done)
+                rows, apart = block * size, size
+            if done == 0 or not rules.reuse_batch:
+                draw(learner.replay, batch, rows, rules.n_step, rules.bootstrap_on_truncation, learner.rng)
+                write_inputs(learner, rows, rules.n_step > 1)
+            call(methods.targets, (learner, rows))
+            take_gradient_steps(learner, block, apart, rate)
+            if after_each:
                 polyak_update(networks.target, networks.parameters, np.float32(rules.polyak))
+            done += block
+        before = now - rules.update_interval
+        if rules.target_rule == 2 and now // rules.target_interval > before // rules.target_interval:
+            polyak_update(networks.target, networks.parameters, np.float32(rules.polyak))
 
 
 @compiled
