@@ -174,7 +174,7 @@ def test_schedules_count_decisions() -> None:
         ({"timestep": "tick"}, "'decision'"),
     ):
         with pytest.raises(SettingError, match=said):
-            replace(SMALL, **changes)  # type: ignore[arg-type]
+            replace(SMALL, **changes)
 
 
 def test_values_of_a_small_chain_are_learned() -> None:

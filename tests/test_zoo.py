@@ -148,4 +148,8 @@ def workers_of(pid: int) -> list[int]:
 
 
 def is_there(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+    """Return whether a process is alive; one that has ended may stay in the list until somebody asks for its code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -16,7 +16,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -40,6 +40,8 @@ FRESH_EPISODES = 500
 FRESH_SEED = 1_000_000
 """Fresh episodes begin here; no other episode of a run has such a seed."""
 CONTROLLERS = "letitcook.tasks.controllers"
+PATIENCE = 0.5
+"""Seconds after which ctrl-C is looked for, in case another thread than the main one was told of it."""
 BASES = "bases"
 """Folder of the models that are wrapped, in that of the results."""
 
@@ -210,23 +212,25 @@ def finished_runs(out: Path, rows: Sequence[ZooRow] = ROWS) -> list[dict[str, An
 def run_zoo(rows: Sequence[ZooRow], seeds: int, out: Path, workers: int) -> Iterator[tuple[str, str | None]]:
     """Carry out what is not done yet; yields each run's name, and why it failed, None if it did not."""
     todo = [(row, seed) for row in rows for seed in range(seeds) if not run_file(out, row, seed).is_file()]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _prepare_worker) as pool:
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _prepare_worker)
+    try:
         under_way = {pool.submit(run_row, row, seed, out): (row, seed) for row, seed in todo}
-        try:
-            for ended in as_completed(under_way):
-                row, seed = under_way[ended]
+        while under_way:
+            for ended in wait(under_way, PATIENCE, FIRST_COMPLETED).done:
+                row, seed = under_way.pop(ended)
                 error = ended.exception()
                 if error is None:
                     text = json.dumps(folders.as_plain(ended.result()), allow_nan=False) + "\n"
                     run_file(out, row, seed).parent.mkdir(parents=True, exist_ok=True)
                     folders.write_file(run_file(out, row, seed), text.encode())
                 yield f"{row.name}/seed{seed}", None if error is None else f"{type(error).__name__}: {error}"
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
+    except BaseException:  # ctrl-C above all: nobody waits for what is under way
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()  # at SIGTERM `learn` would finish what it is at
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _prepare_worker() -> None:
