@@ -76,15 +76,11 @@ def reproduce(
         refused += ["--engine ray"] * (engine_name == "ray")
         if refused:
             raise SettingError(f"{refused[0]} does not go with the suite zoo; leave it out")
-        serial = engine_name == "serial"
-        reproduce_zoo(patterns, seeds, 1 if serial else workers, resume, out_dir or Path("results") / "zoo", as_json)
+        folder = _folder_for("zoo", out_dir, resume)
+        reproduce_zoo(patterns, seeds, 1 if engine_name == "serial" else workers, folder, as_json)
         return
     chosen = _suite(suite_name).only(seeds, read_timesteps(steps, decisions), patterns)
-    folder = out_dir or Path("results") / chosen.name
-    if not resume and folder.exists():
-        raise SettingError(
-            f"{folder} is there already; leave out --no-resume to go on with it, or choose another --out"
-        )
+    folder = _folder_for(chosen.name, out_dir, resume)
     engine = engine_named(engine_name, os.cpu_count() or 1 if workers is None else workers, address)
     with closing(engine), sweeps.opened(folder, chosen, _command(suite_name, rows, seeds, steps, decisions)):
         board = _carry_out(chosen, folder, engine, checkpoint_every)
@@ -109,6 +105,16 @@ def reproduce(
         raise typer.Exit(1)
     if not as_json:
         out.print(str(page), highlight=False, markup=False)
+
+
+def _folder_for(name: str, given: Path | None, resume: bool) -> Path:
+    """Return the folder for a suite's results; where nothing is to go on, it must not be there yet."""
+    folder = given or Path("results") / name
+    if not resume and folder.exists():
+        raise SettingError(
+            f"{folder} is there already; leave out --no-resume to go on with it, or choose another --out"
+        )
+    return folder
 
 
 def _command(suite_name: str, rows: str | None, seeds: int | None, steps: int | None, decisions: int | None) -> str:

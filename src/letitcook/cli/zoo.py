@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from letitcook.cli.options import out, print_json
-from letitcook.errors import OutputError, SettingError
+from letitcook.errors import SettingError
 from letitcook.experiments import zoo
 from letitcook.experiments.zoo import ZooRow
 from letitcook.report.zoo_table import zoo_csv, zoo_tables
@@ -19,14 +19,12 @@ from letitcook.training.progress import phases
 
 
 def reproduce_zoo(
-    patterns: Sequence[str] | None, seeds: int | None, workers: int | None, resume: bool, folder: Path, as_json: bool
+    patterns: Sequence[str] | None, seeds: int | None, workers: int | None, folder: Path, as_json: bool
 ) -> None:
     """Carry out the rows of the zoo that can be run here, and write and print their table."""
     for name, number in (("seeds", seeds), ("workers", workers)):
         if number is not None and number < 1:
             raise SettingError(f"{name} = {number} is not allowed; give at least 1")
-    if not resume and folder.exists():
-        raise OutputError(f"{folder} is there already; leave out --no-resume to go on with it, or choose another --out")
     rows = zoo.chosen_rows(patterns)
     zoo.opened(folder)
     console = Console(stderr=True, soft_wrap=True, highlight=False)

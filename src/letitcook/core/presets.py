@@ -21,4 +21,4 @@ class PresetContext:
     timesteps: int = 1_000_000
     """How long the run is to be."""
     highest_reward: float = 0.0
-    """Of a step, where it is known."""
+    """Of a step, where it is known; at least 0."""

@@ -123,8 +123,7 @@ class Processes:
 
 def _work(pipe: Connection) -> None:
     """Carry out jobs until the pipe closes; the body of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the sweep, which then ends this process
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    become_worker()
     while True:
         try:
             job = pipe.recv()
@@ -134,8 +133,13 @@ def _work(pipe: Connection) -> None:
             return
 
 
-def end_with_parent() -> None:
-    """Wait for the end of the process that started this one, and end too."""
+def become_worker() -> None:
+    """Leave ctrl-C to the process that started this one, which then ends it; end with that process, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -28,7 +26,7 @@ from letitcook.evaluation.certificate import DEFAULT_MARGIN
 from letitcook.evaluation.rollout import evaluate
 from letitcook.evaluation.savings import compare_with_base
 from letitcook.evaluation.schedules import SchedulePolicy
-from letitcook.experiments.engines import end_with_parent
+from letitcook.experiments.engines import become_worker
 from letitcook.storage import folders
 from letitcook.training.budget import Budget
 from letitcook.training.env_spec import WrappedEnvSpec, fingerprint
@@ -213,7 +211,7 @@ def run_zoo(rows: Sequence[ZooRow], seeds: int, out: Path, workers: int) -> Iter
     """Carry out what is not done yet; yields each run's name, and why it failed, None if it did not."""
     todo = [(row, seed) for row in rows for seed in range(seeds) if not run_file(out, row, seed).is_file()]
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _prepare_worker)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), become_worker)
     try:
         under_way = {pool.submit(run_row, row, seed, out): (row, seed) for row, seed in todo}
         while under_way:
@@ -231,8 +229,3 @@ def run_zoo(rows: Sequence[ZooRow], seeds: int, out: Path, workers: int) -> Iter
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _prepare_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the zoo, which then ends this process
-    threading.Thread(target=end_with_parent, daemon=True).start()

@@ -99,7 +99,7 @@ def _exact(context: PresetContext) -> QSettings:
 
     Else a learner that has not met its reward yet would only save queries, and wait for ever.
     """
-    gamma, initial = context.gamma, max(0.0, context.highest_reward)
+    gamma, initial = context.gamma, context.highest_reward
     if initial > 0.0 and not context.deterministic:
         gamma = min(gamma, OPTIMISTIC_GAMMA)
     return replace(EXACT if context.deterministic else EXACT_RANDOM, gamma=gamma, initial=initial)
