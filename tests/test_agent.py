@@ -181,7 +181,7 @@ def test_values_of_a_small_chain_are_learned() -> None:
     """Three states in a row, one step a decision: the values are the returns, of both objectives, with γ^elapsed."""
     gamma = 0.9
     decisions = Decisions(("go", "wait"), 1, (2,))
-    settings = replace(SMALL, gamma=gamma, gradient_steps=1, learning_rate=1e-2, hidden=(32,), target_interval=20)
+    settings = replace(SMALL, gamma=gamma, gradient_steps=1, learning_rate=3e-3, hidden=(32,), target_interval=20)
     learner = new_learner(3, decisions, LEXICOGRAPHIC.weights, settings, 0)
     eye = np.eye(3, dtype=np.float32)
     for _ in range(20):
