@@ -190,18 +190,18 @@ def _check(name: str, value: object, good: bool, advice: str) -> None:
         raise SettingError(f"{name} = {value} is not allowed; {advice}")
 
 
-LEFT_OPEN: dict[str, Any] = {
+AS_IN_SKRL: dict[str, Any] = {
     "timestep": "decision",
-    "reuse_batch": False,
-    "target_rule": "gradient_steps",
+    "reuse_batch": True,
+    "target_rule": "timesteps",
     "epsilon_decay": "exponential",
     "bootstrap": "lexicographic",
     "bootstrap_on_truncation": False,
 }
-"""What the paper's table leaves open. The paper adapts skrl, where a timestep is a call of the environment and ε falls
-exponentially. Lex-Argmax is followed by every objective, as with tables, and an episode that is truncated counts as
-ended. A batch for each gradient step and target networks that follow by gradient steps reproduce the paper best;
-docs/fidelity.md says what was tried."""
+"""What the paper's table leaves open. The paper adapts skrl; up to its version 1.3 a timestep is a call of the
+environment, a round of learning uses one batch, ε falls exponentially, and the target networks are copied after every
+gradient step of the rounds at multiples of their interval. Lex-Argmax is followed by every objective, as with tables,
+and an episode that is truncated counts as ended. docs/fidelity.md says what was tried."""
 PAPER: dict[str, LDQNSettings] = {
     "cartpole": LDQNSettings(
         gamma=1.0,
@@ -216,7 +216,7 @@ PAPER: dict[str, LDQNSettings] = {
         epsilon_start=1.0,
         epsilon_end=0.04,
         epsilon_steps=8_000,
-        **LEFT_OPEN,
+        **AS_IN_SKRL,
     ),
     "mountain-car": LDQNSettings(
         gamma=1.0,
@@ -231,7 +231,7 @@ PAPER: dict[str, LDQNSettings] = {
         epsilon_start=1.0,
         epsilon_end=0.07,
         epsilon_steps=24_000,
-        **LEFT_OPEN,
+        **AS_IN_SKRL,
     ),
     "pong": LDQNSettings(
         gamma=1.0,
@@ -246,14 +246,14 @@ PAPER: dict[str, LDQNSettings] = {
         epsilon_start=1.0,
         epsilon_end=0.01,
         epsilon_steps=100_000,
-        **LEFT_OPEN,
+        **AS_IN_SKRL,
     ),
 }
 """The paper's table of LDQN hyperparameters, by task, as printed."""
 
 
 def _paper(context: PresetContext) -> LDQNSettings:
-    return replace(PAPER.get(context.task or "", LDQNSettings(**LEFT_OPEN)), gamma=context.gamma)
+    return replace(PAPER.get(context.task or "", LDQNSettings(**AS_IN_SKRL)), gamma=context.gamma)
 
 
 BEST = LDQNSettings(
