@@ -10,7 +10,7 @@ NOT_KNOWN = "not known"
 STAND_IN = "the room is a stand-in, and how far learning comes within the steps depends on the room"
 ROUNDS = (
     "a round has one batch here, and target networks follow by timesteps; with a batch for each gradient step, and "
-    "targets by gradient steps, this row or its neighbours come out (one seed; docs/fidelity.md)"
+    "targets by gradient steps, as in skrl 2, this row or its neighbours come out (docs/fidelity.md)"
 )
 REASONS = {
     "cook/scalar-15/wrap": (
