@@ -192,15 +192,15 @@ def _check(name: str, value: object, good: bool, advice: str) -> None:
 
 AS_IN_SKRL: dict[str, Any] = {
     "timestep": "decision",
-    "reuse_batch": True,
-    "target_rule": "timesteps",
-    "epsilon_decay": "exponential",
+    "reuse_batch": False,
+    "target_rule": "gradient_steps",
+    "epsilon_decay": "linear",
     "bootstrap": "lexicographic",
     "bootstrap_on_truncation": False,
 }
-"""What the paper's table leaves open. The paper adapts skrl; up to its version 1.3 a timestep is a call of the
-environment, a round of learning uses one batch, ε falls exponentially, and the target networks are copied after every
-gradient step of the rounds at multiples of their interval. Lex-Argmax is followed by every objective, as with tables,
+"""What the paper's table leaves open. The paper adapts skrl; in its version 2 a timestep is a call of the environment,
+each gradient step draws a batch, and the target networks are copied after so many gradient steps. ε falls linearly, as
+in RL Baselines3 Zoo, from which the table's numbers come. Lex-Argmax is followed by every objective, as with tables,
 and an episode that is truncated counts as ended. docs/fidelity.md says what was tried."""
 PAPER: dict[str, LDQNSettings] = {
     "cartpole": LDQNSettings(

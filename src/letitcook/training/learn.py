@@ -52,7 +52,7 @@ from letitcook.wrappers.remembering import Remembers
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import WaitingEnv, horizon_of, waiting_env_of
 
-PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(equal="first")}
+PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(equal="last")}
 """How the paper evaluates; which of equally good checkpoints gives its rows, see docs/fidelity.md."""
 WRAPPER_EVALUATIONS = 5
 """Evaluations in training around a base policy."""
