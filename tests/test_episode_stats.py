@@ -176,6 +176,12 @@ def test_the_loss_is_that_of_the_last_batch() -> None:
         expected += float(np.mean((q - inside.workspace.y[k, :rows]) ** 2))
     assert learner.rates()["train/loss"] == pytest.approx(expected, rel=1e-4)
     assert learner.rates()["train/n_updates"] == learner.gradient_steps > 0
-    assert learner.rates()["rollout/exploration_rate"] == pytest.approx(
-        0.04 + 0.96 * np.exp(-learner.decisions_taken / 8_000)
-    )
+
+
+@pytest.mark.parametrize(
+    ("decay", "left"), [("linear", lambda t: 1.0 - t / 8_000), ("exponential", lambda t: np.exp(-t / 8_000))]
+)
+def test_the_exploration_rate_falls_with_decisions(decay: str, left: Callable[[int], float]) -> None:
+    learner: Any = prepare(make("cartpole"), RunSpec(seed=1, settings={"epsilon_decay": decay})).learner
+    learner.advance(decisions=700)
+    assert learner.rates()["rollout/exploration_rate"] == pytest.approx(0.04 + 0.96 * left(learner.decisions_taken))

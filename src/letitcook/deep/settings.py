@@ -58,8 +58,9 @@ class LDQNSettings:
     """Whether all gradient steps of a round use the same batch; else each draws its own."""
     target_rule: Literal["gradient_steps", "timesteps", "rounds"] = "gradient_steps"
     """What `target_interval` counts: gradient steps, with one update after that many; or timesteps. With `"timesteps"`,
-    as in skrl, the target networks are updated after every gradient step of a round at a multiple of the interval, and
-    in others never; with `"rounds"`, as in Stable-Baselines3, once after a round in which a multiple has passed."""
+    as in skrl 1, the target networks are updated after every gradient step of a round at a multiple of the
+    interval, and in others never; with `"rounds"`, as in Stable-Baselines3, once after a round in which a multiple has
+    passed."""
     target_interval: int = 100
     """Gradient steps or timesteps between updates of the target networks."""
     polyak: float = 1.0

@@ -91,7 +91,7 @@ def learn_in_rounds(learner: Learner, steps: int, methods: Methods) -> None:
     """Take the rounds of gradient steps that are due, with one batch for a round or one for each gradient step.
 
     The target networks follow as `target_rule` says: at the end of a round in which a multiple of their interval has
-    passed, as in Stable-Baselines3; or after every gradient step of a round at a multiple, as in skrl.
+    passed, as in Stable-Baselines3; or after every gradient step of a round at a multiple, as in skrl 1.
     """
     rules, networks, batch, size = learner.rules, learner.networks, learner.workspace.batch, learner.rules.batch_size
     rounds = steps // rules.gradient_steps
