@@ -118,7 +118,7 @@ def test_a_folder_of_other_things_is_refused(call: Any, tmp_path: Path) -> None:
 def test_a_run_that_fails_is_told_and_the_others_are_kept(tmp_path: Path) -> None:
     zoo.opened(tmp_path / "zoo")
     broken = replace(CLIFF, name="broken/scratch", durations=())
-    ended = dict(zoo.run_zoo([broken, CLIFF], 1, tmp_path / "zoo", 1))
+    ended = dict(zoo.run_zoo([(broken, 0), (CLIFF, 0)], tmp_path / "zoo", 1))
     assert ended["cliff/scratch/seed0"] is None
     assert "Error" in (ended["broken/scratch/seed0"] or "")
     assert [run["row"] for run in zoo.finished_runs(tmp_path / "zoo", [broken, CLIFF])] == ["cliff/scratch"]

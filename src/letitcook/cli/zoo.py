@@ -53,12 +53,12 @@ def reproduce_zoo(
 def _carry_out(rows: Sequence[ZooRow], seeds: int, folder: Path, workers: int) -> dict[str, str]:
     """Carry out what is not done yet, with a progress line; returns what failed, and why."""
     failures: dict[str, str] = {}
-    ended = 0
+    todo = zoo.unfinished(rows, seeds, folder)
     try:
         with phases() as show:
-            for name, reason in zoo.run_zoo(rows, seeds, folder, workers):
-                ended += 1
-                show("runs", ended)
+            show("runs", 0, len(todo))
+            for ended, (name, reason) in enumerate(zoo.run_zoo(todo, folder, workers), 1):
+                show("runs", ended, len(todo))
                 if reason is not None:
                     failures[name] = reason
     except KeyboardInterrupt:

@@ -207,9 +207,13 @@ def finished_runs(out: Path, rows: Sequence[ZooRow] = ROWS) -> list[dict[str, An
     ]
 
 
-def run_zoo(rows: Sequence[ZooRow], seeds: int, out: Path, workers: int) -> Iterator[tuple[str, str | None]]:
-    """Carry out what is not done yet; yields each run's name, and why it failed, None if it did not."""
-    todo = [(row, seed) for row in rows for seed in range(seeds) if not run_file(out, row, seed).is_file()]
+def unfinished(rows: Sequence[ZooRow], seeds: int, out: Path) -> list[tuple[ZooRow, int]]:
+    """Return the rows and seeds that have no finished run."""
+    return [(row, seed) for row in rows for seed in range(seeds) if not run_file(out, row, seed).is_file()]
+
+
+def run_zoo(todo: Sequence[tuple[ZooRow, int]], out: Path, workers: int) -> Iterator[tuple[str, str | None]]:
+    """Carry out rows and seeds; yields each run's name, and why it failed, None if it did not."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), become_worker)
     try:
