@@ -194,15 +194,15 @@ def _check(name: str, value: object, good: bool, advice: str) -> None:
 AS_IN_SKRL: dict[str, Any] = {
     "timestep": "decision",
     "reuse_batch": False,
-    "target_rule": "gradient_steps",
-    "epsilon_decay": "linear",
+    "target_rule": "timesteps",
+    "epsilon_decay": "exponential",
     "bootstrap": "lexicographic",
     "bootstrap_on_truncation": False,
 }
-"""What the paper's table leaves open. The paper adapts skrl; in its version 2 a timestep is a call of the environment,
-each gradient step draws a batch, and the target networks are copied after so many gradient steps. ε falls linearly, as
-in RL Baselines3 Zoo, from which the table's numbers come. Lex-Argmax is followed by every objective, as with tables,
-and an episode that is truncated counts as ended. docs/fidelity.md says what was tried."""
+"""What the paper's table leaves open. The paper adapts skrl; in its version 1.4 a timestep is a call of the environment,
+each gradient step draws a batch, the target networks are copied after every gradient step of a round whose timestep is
+a multiple of their interval, ε falls exponentially, and a truncated episode counts as ended. Lex-Argmax is followed by
+every objective, as with tables. docs/fidelity.md says what else was tried."""
 PAPER: dict[str, LDQNSettings] = {
     "cartpole": LDQNSettings(
         gamma=1.0,
