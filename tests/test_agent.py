@@ -103,28 +103,47 @@ def test_target_networks_follow_every_interval() -> None:
 
 
 AS_IN_SKRL = replace(
-    SMALL, timestep="decision", reuse_batch=True, target_rule="timesteps", epsilon_decay="exponential",
+    SMALL, timestep="decision", reuse_batch=False, target_rule="timesteps", epsilon_decay="exponential",
     target_interval=40, slack=0.3, bootstrap="lexicographic",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("now", [20, 40])
-@pytest.mark.parametrize("objective", [LEXICOGRAPHIC, Objective.named("scalar", 0.5)])
-def test_a_round_on_one_batch_is_that_of_skrl(objective: Any, now: Any) -> None:
-    """Timestep 40 is a multiple of the target networks' interval, 20 is not."""
-    learner = new_learner(3, Decisions(("a", "b", "wait"), 2, (2, 4)), objective.weights, AS_IN_SKRL, 0)
+def before_a_round(settings: LDQNSettings, objective: Any, now: int) -> Any:
+    """Return a learner that has seen 60 transitions, and whose round at timestep `now` is due."""
+    learner = new_learner(3, Decisions(("a", "b", "wait"), 2, (2, 4)), objective.weights, settings, 0)
     dice = np.random.default_rng(1)
     for i in range(60):
         x, x2 = dice.normal(size=(2, 3)).astype(np.float32)
         remember(learner.replay, x, i % 5, -float(i % 9), -1.0, 0.9 ** (i % 4), x2, i % 7 == 0, i % 5 == 0)
-    before, target = learner.networks.parameters.copy(), learner.networks.target.copy()
-    learner.counters[NEXT_UPDATE] = now + AS_IN_SKRL.update_interval  # as `take_in` leaves it when `now` is due
-    learn(learner, AS_IN_SKRL.gradient_steps)
-    assert learner.counters[GRADIENT_STEPS] == AS_IN_SKRL.gradient_steps == 6
-    batch = Batch(*(column[:8] for column in learner.workspace.batch))
-    after, followed = dqn_round(
-        before, target, learner.sizes, [batch] * 6, objective.weights, 0.3, AS_IN_SKRL.learning_rate, copy=now == 40
+    learner.counters[NEXT_UPDATE] = now + settings.update_interval  # as `take_in` leaves it when `now` is due
+    return learner
+
+
+def round_by_definition(learner: Any, settings: LDQNSettings, objective: Any, copy: bool) -> Any:
+    """Return networks and target networks after the round, on the batches that the learner is about to draw."""
+    rng, batches = learner.rng.copy(), []
+    for _ in range(1 if settings.reuse_batch else settings.gradient_steps):
+        draw(learner.replay, learner.workspace.batch, 8, 1, settings.bootstrap_on_truncation, rng)
+        batches.append(Batch(*(column[:8].copy() for column in learner.workspace.batch)))
+    if settings.reuse_batch:
+        batches *= settings.gradient_steps
+    networks, rate = learner.networks, settings.learning_rate
+    return dqn_round(
+        networks.parameters, networks.target, learner.sizes, batches, objective.weights, settings.slack, rate, copy
     )
+
+
+@pytest.mark.parametrize("now", [20, 40])
+@pytest.mark.parametrize("objective", [LEXICOGRAPHIC, Objective.named("scalar", 0.5)])
+@pytest.mark.parametrize("reuse_batch", [False, True])
+def test_a_round_is_that_of_skrl(objective: Any, now: int, reuse_batch: bool) -> None:
+    """Timestep 40 is a multiple of the target networks' interval, 20 is not; up to 1.3 a round has one batch."""
+    settings = replace(AS_IN_SKRL, reuse_batch=reuse_batch)
+    learner = before_a_round(settings, objective, now)
+    target = learner.networks.target.copy()
+    after, followed = round_by_definition(learner, settings, objective, copy=now == 40)
+    learn(learner, settings.gradient_steps)
+    assert learner.counters[GRADIENT_STEPS] == settings.gradient_steps == 6
     np.testing.assert_allclose(learner.networks.parameters, after, atol=2e-5)
     np.testing.assert_allclose(learner.networks.target, followed, atol=2e-5)
     assert np.array_equal(learner.networks.target, target) == (now == 20)
@@ -133,29 +152,13 @@ def test_a_round_on_one_batch_is_that_of_skrl(objective: Any, now: Any) -> None:
 @pytest.mark.parametrize(("now", "passed"), [(20, False), (40, True), (60, False), (61, False), (81, True)])
 def test_target_networks_follow_once_after_a_round_in_which_a_multiple_has_passed(now: int, passed: bool) -> None:
     """As in Stable-Baselines3, whose target network follows between the rounds: the interval is 40, a round's 20."""
-    settings = replace(AS_IN_SKRL, reuse_batch=False, target_rule="rounds")
-    learner = new_learner(3, Decisions(("a", "b", "wait"), 2, (2, 4)), LEXICOGRAPHIC.weights, settings, 0)
-    dice = np.random.default_rng(1)
-    for i in range(60):
-        x, x2 = dice.normal(size=(2, 3)).astype(np.float32)
-        remember(learner.replay, x, i % 5, -float(i % 9), -1.0, 0.9 ** (i % 4), x2, i % 7 == 0, i % 5 == 0)
-    target, batches = learner.networks.target.copy(), []
-    parameters = learner.networks.parameters.copy()
-    rng = learner.rng.copy()
-    learner.counters[NEXT_UPDATE] = now + settings.update_interval
+    settings = replace(AS_IN_SKRL, target_rule="rounds")
+    learner = before_a_round(settings, LEXICOGRAPHIC, now)
+    target = learner.networks.target.copy()
+    after, _ = round_by_definition(learner, settings, LEXICOGRAPHIC, copy=False)
     learn(learner, settings.gradient_steps)
-    assert np.array_equal(learner.networks.target, learner.networks.parameters if passed else target)
-    # The batches are those that `draw` gives with the same random numbers, a few at a time.
-    rows = learner.workspace.y.shape[1]
-    for first in range(0, 8 * settings.gradient_steps, rows):
-        n = min(rows, 8 * settings.gradient_steps - first)
-        draw(learner.replay, learner.workspace.batch, n, 1, settings.bootstrap_on_truncation, rng)
-        columns = [column[:n].copy() for column in learner.workspace.batch]
-        batches += [Batch(*(column[at : at + 8] for column in columns)) for at in range(0, n, 8)]
-    after, _ = dqn_round(
-        parameters, target, learner.sizes, batches, LEXICOGRAPHIC.weights, 0.3, settings.learning_rate, copy=False
-    )
     np.testing.assert_allclose(learner.networks.parameters, after, atol=2e-5)
+    assert np.array_equal(learner.networks.target, learner.networks.parameters if passed else target)
 
 
 def test_schedules_count_decisions() -> None:

@@ -36,9 +36,11 @@ def settings_of(schedule: Schedule, random_beginning: bool = False) -> LDQNSetti
         paper,
         learning_rate=schedule.learning_rate,
         timestep="step",
+        target_rule="gradient_steps",
         epsilon_start=1.0 if random_beginning else schedule.epsilon,
         epsilon_end=schedule.epsilon,
         epsilon_steps=schedule.learning_starts,
+        epsilon_decay="linear",
     )
 
 

@@ -199,10 +199,10 @@ AS_IN_SKRL: dict[str, Any] = {
     "bootstrap": "lexicographic",
     "bootstrap_on_truncation": False,
 }
-"""What the paper's table leaves open. The paper adapts skrl; in its version 1.4 a timestep is a call of the environment,
-each gradient step draws a batch, the target networks are copied after every gradient step of a round whose timestep is
-a multiple of their interval, ε falls exponentially, and a truncated episode counts as ended. Lex-Argmax is followed by
-every objective, as with tables. docs/fidelity.md says what else was tried."""
+"""What the paper's table leaves open. The paper adapts skrl. In version 1.4 a timestep is a call of the environment;
+each gradient step draws a batch; the target networks are copied after every gradient step of a round whose timestep is
+a multiple of their interval; ε falls exponentially; and an episode that is truncated has ended. Every objective follows
+Lex-Argmax, as with tables. docs/fidelity.md says what else was tried."""
 PAPER: dict[str, LDQNSettings] = {
     "cartpole": LDQNSettings(
         gamma=1.0,
