@@ -45,7 +45,7 @@ import numpy as np
 from letitcook.core.jit import compiled
 from letitcook.core.objective import Objective
 from letitcook.deep.agent import LDQN, PAPER
-from letitcook.deep.blas import one_thread, product
+from letitcook.deep.products import product
 from letitcook.deep.update import learn
 from letitcook.tasks import cartpole, mountain_car, pong
 from peers.evaluation import greedy_return, silent_share
@@ -224,9 +224,9 @@ def return_table(learning_rate: float) -> list[str]:
 
 
 @compiled
-def many_products(a: Any, b: Any, out: Any, n: int) -> None:
+def many_products(a: Any, b: Any, out: Any, rows: Any, inner: Any, n: int) -> None:
     for _ in range(n):
-        product(a, b, out)
+        product(a, b, out, rows, inner)
 
 
 def flops_of_update(settings: Any, inputs: int, decisions: int, networks: int) -> float:
@@ -256,21 +256,21 @@ def limit_table(rounds: int) -> list[str]:
         learners[task.name] = learner
     times: dict[str, list[float]] = {name: [] for name in learners}
     speeds: list[float] = []
-    with one_thread():
-        many_products(a, b, out, 1)
-        for _ in range(rounds):
+    rows_of_a, inner = np.arange(m), np.arange(k)
+    many_products(a, b, out, rows_of_a, inner, 1)
+    for _ in range(rounds):
+        begun = time.process_time()
+        many_products(a, b, out, rows_of_a, inner, 20)
+        speeds.append(20 * 2.0 * m * k * n / (time.process_time() - begun))
+        for name, learner in learners.items():
+            rows = 120  # whole blocks of gradient steps for every task
             begun = time.process_time()
-            many_products(a, b, out, 20)
-            speeds.append(20 * 2.0 * m * k * n / (time.process_time() - begun))
-            for name, learner in learners.items():
-                rows = 120  # whole blocks of gradient steps for every task
-                begun = time.process_time()
-                # As training calls it: so many gradient steps in a round.
-                per_round = learner.settings.gradient_steps
-                for _ in range(max(1, rows // per_round)):
-                    learn(learner._learner, per_round)
-                done = max(1, rows // per_round) * per_round
-                times[name].append((time.process_time() - begun) / done)
+            # As training calls it: so many gradient steps in a round.
+            per_round = learner.settings.gradient_steps
+            for _ in range(max(1, rows // per_round)):
+                learn(learner._learner, per_round)
+            done = max(1, rows // per_round) * per_round
+            times[name].append((time.process_time() - begun) / done)
     best = max(speeds)
     lines = [
         f"Best single-precision product of one core: {best / 1e9:.0f} GFLOP/s.",

@@ -38,7 +38,6 @@ TESTED_ELSEWHERE = {
     "finite.learner": ("test_q_learning", "the kernels through the class that holds them"),
     "finite.policy": ("test_q_learning", "tables that are looked up"),
     "finite.settings": ("test_suite_file", "settings and their limits"),
-    "deep.blas": ("test_network", "products through the networks that use them"),
     "deep.drivers.python": ("test_agent", "drivers through the agent"),
     "deep.normalisation": ("test_conditioning", "with what it makes possible"),
     "deep.policy": ("test_export", "answers beside those of its exported twin"),

@@ -1,6 +1,5 @@
 """The network kernels against an obvious NumPy twin."""
 
-import ctypes
 from itertools import pairwise
 from typing import Any
 
@@ -8,8 +7,6 @@ import numpy as np
 import pytest
 
 from letitcook.core.objective import lex_argmax
-from letitcook.deep import blas
-from letitcook.deep.blas import one_thread, product, product_ta, product_tb
 from letitcook.deep.network import (
     adam,
     best_decision,
@@ -96,7 +93,7 @@ def test_silent_units_change_nothing_but_the_work(share: float, silent_layers: A
         bias = layers(parameters, sizes)[layer][1]
         bias[: int(share * len(bias))] = -100.0
     scratch, q = new_scratch(sizes, 1, 64), np.zeros((64, 5), dtype=np.float32)
-    scratch.delta[:] = np.nan
+    scratch.delta[:] = scratch.delta_below[:] = scratch.gradient[:] = np.nan
     forward(parameters, np.array(sizes), x, scratch, q)
     np.testing.assert_allclose(q, naive_forward(parameters.astype(float), sizes, x)[1], rtol=1e-4, atol=1e-5)
     gradient(parameters, np.array(sizes), x, taken, target, False, scratch)
@@ -155,45 +152,3 @@ def test_initial_parameters_are_bounded_by_the_inputs() -> None:
     assert 0.45 < np.abs(networks[0, :500]).max() <= 0.5
     assert np.abs(networks[0, 500:]).max() <= 0.1
     assert (networks[0] != networks[1]).any()
-
-
-def test_products_equal_numpys() -> None:
-    dice = np.random.default_rng(0)
-    a, b, c = (dice.normal(size=s).astype(np.float32) for s in ((7, 20), (20, 9), (7, 9)))
-    out = np.zeros((7, 9), dtype=np.float32)
-    with one_thread():
-        product(a, b, out)
-        np.testing.assert_allclose(out, a @ b, rtol=1e-5, atol=1e-5)
-        product_tb(a, np.ascontiguousarray(b.T), out)
-        np.testing.assert_allclose(out, a @ b, rtol=1e-5, atol=1e-5)
-        out = np.zeros((20, 9), dtype=np.float32)
-        product_ta(a, c, out)
-        np.testing.assert_allclose(out, a.T @ c, rtol=1e-5, atol=1e-5)
-
-
-def test_the_stand_in_for_a_missing_blas_does_the_same() -> None:
-    floats, long, integer = ctypes.POINTER(ctypes.c_float), ctypes.c_int64, ctypes.c_int32
-    sgemm = ctypes.CFUNCTYPE(
-        None, *[integer] * 3, *[long] * 3, ctypes.c_float, floats, long, floats, long, ctypes.c_float, floats, long
-    )(blas._stand_in())
-    dice = np.random.default_rng(0)
-    for ta, tb in ((blas.AS_IS, blas.AS_IS), (blas.TRANSPOSED, blas.AS_IS), (blas.AS_IS, blas.TRANSPOSED)):
-        m, n, k = 5, 6, 7
-        a = dice.normal(size=(k, m) if ta == blas.TRANSPOSED else (m, k)).astype(np.float32)
-        b = dice.normal(size=(n, k) if tb == blas.TRANSPOSED else (k, n)).astype(np.float32)
-        out = np.zeros((m, n), dtype=np.float32)
-        pa, pb, po = (x.ctypes.data_as(floats) for x in (a, b, out))
-        sgemm(blas.ROW_MAJOR, ta, tb, m, n, k, 1.0, pa, a.shape[1], pb, b.shape[1], 0.0, po, n)
-        expected = (a.T if ta == blas.TRANSPOSED else a) @ (b.T if tb == blas.TRANSPOSED else b)
-        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
-
-
-def test_one_thread_is_given_back() -> None:
-    if blas._get_threads is None:
-        pytest.skip("this BLAS does not say how many threads it uses")
-    before = blas._get_threads()
-    with one_thread():
-        with one_thread():
-            assert blas._get_threads() == 1
-        assert blas._get_threads() == 1
-    assert blas._get_threads() == before

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from letitcook.core.decisions import FOREVER, Decisions, Unit
 from letitcook.core.episode_stats import Totals
 from letitcook.core.objective import Objective
-from letitcook.deep.blas import one_thread
 from letitcook.deep.conditioning import policy_network
 from letitcook.deep.drivers.compiled import CompiledDriver
 from letitcook.deep.drivers.python import PythonDriver
@@ -151,8 +150,7 @@ class LDQN:
 
     def advance(self, steps: int = FOREVER, decisions: int = FOREVER) -> None:
         """Train for that many more primitive steps or decisions, whichever comes first, to the end of a decision."""
-        with one_thread():
-            self._driver.advance(self.steps + int(steps), self.decisions_taken + int(decisions))
+        self._driver.advance(self.steps + int(steps), self.decisions_taken + int(decisions))
         if not np.isfinite(self._learner.networks.parameters).all():
             raise NotFiniteError(
                 f"the networks diverged before step {self.steps}: their parameters are no longer finite; "

@@ -9,8 +9,10 @@ Backward, for the mean over a batch of `(q - y)²` or of Huber's loss::
     δ of the last layer    only the decision that was taken has an error, so only its row of weights is touched
     ∂W = δᵀ h_in    ∂b = Σ δ    δ_in = (δ W) ∘ [h_in > 0]
 
-A unit that a ReLU has silenced in the whole batch has no δ, and feeds nothing to the layer above. Often half the units
-are silent, and in MountainCar nine of ten, so the products leave them out: the same sums without the zeros.
+Inside, a layer's activations are `(units, rows)`: then no product needs a matrix of weights in another order than the
+one it is stored in, a ReLU's silent unit is a row, and what is left out needs no copy. A unit that is silent in the
+whole batch has no δ, and feeds nothing to the layer above. Often half the units are silent, and in MountainCar most, so
+the products leave them out: the same sums without the zeros.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from letitcook.core.jit import compiled, compiled_fast
 from letitcook.core.objective import lex_argmax_kernel
 from letitcook.core.pointer import Pointer
 from letitcook.core.struct import Struct
-from letitcook.deep.blas import product, product_ta, product_tb
+from letitcook.deep.products import NARROW, aligned_zeros, product, product_ta, transposed
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -41,31 +43,37 @@ EPSILON = np.float32(1e-8)
 TINY = np.float32(1e-30)
 """Adam's moments below this become 0: denormal numbers would make every update up to ten times slower."""
 ZERO = np.float32(0.0)
-COPY_COST = 32
-"""Multiplications that take as long as copying a weight."""
+CHUNK = 128
+"""Rows of a batch that go through a network together: with more, a layer's activations leave the cache."""
+SPARSE = 0.8
+"""Share of a layer's units; if no more of them are active, its weights' gradient is computed without the others."""
+SEGMENT = 256
+"""Parameters that Adam looks at together."""
 
 
 class Scratch(Struct):
     """Arrays to work in, for a number of rows."""
 
-    hidden: Vector
-    """Activations of all hidden layers, one after another."""
+    activations: Vector
+    """What the layers see, one after another: the inputs, then the activations of each hidden layer."""
+    active: NDArray[np.int64]
+    """The units of each of these layers that are not silent, `(layers, widest)`; of the inputs, all."""
+    active_count: NDArray[np.int64]
+    """How many they are."""
+    every: NDArray[np.int64]
+    """All indices."""
+    outputs: Vector
+    """Values of a batch, and then their errors."""
     delta: Vector
-    """Error of a layer's activations."""
-    delta_active: Vector
-    """Error of its units that are not silent."""
+    """Errors of a layer's units."""
+    delta_below: Vector
+    """Errors of the layer below."""
+    by_row: Vector
+    """What the layer below has for each row of the batch."""
+    part: Vector
+    """Gradient of the weights between units that are not silent."""
     gradient: Vector
     """Gradient of all parameters."""
-    weights: Vector
-    """Weights between the units of two layers that are not silent."""
-    weights_gradient: Vector
-    """Gradient of those weights."""
-    below: Vector
-    """Activations of the lower layer's units that are not silent."""
-    active: NDArray[np.int64]
-    """The units that are not silent."""
-    active_below: NDArray[np.int64]
-    """The units of the lower layer that are not silent."""
     row: Matrix
     """Activations of a single row, `(2, widest)`."""
     q: NDArray[np.float64]
@@ -104,17 +112,19 @@ def layers(parameters: NDArray[Any], sizes: Sequence[int]) -> list[tuple[NDArray
 
 def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
     """Make arrays for `K` networks and up to `rows` rows."""
-    hidden, widest, largest = sum(sizes[1:-1]), max(sizes), max(i * o for i, o in pairwise(sizes))
+    columns, widest, largest = max(rows, NARROW), max(sizes), max(i * o for i, o in pairwise(sizes))
+    active = np.tile(np.arange(widest), (len(sizes) - 1, 1))
     return Scratch(
-        hidden=np.zeros(rows * hidden, dtype=np.float32),
-        delta=np.zeros(rows * widest, dtype=np.float32),
-        delta_active=np.zeros(rows * widest, dtype=np.float32),
-        gradient=np.zeros(parameter_count(sizes), dtype=np.float32),
-        weights=np.zeros(largest, dtype=np.float32),
-        weights_gradient=np.zeros(largest, dtype=np.float32),
-        below=np.zeros(rows * widest, dtype=np.float32),
-        active=np.zeros(widest, dtype=np.int64),
-        active_below=np.zeros(widest, dtype=np.int64),
+        activations=aligned_zeros(columns * sum(sizes[:-1])),
+        active=active,
+        active_count=np.array(sizes[:-1], dtype=np.int64),
+        every=np.arange(max(widest, columns)),
+        outputs=aligned_zeros(columns * sizes[-1]),
+        delta=aligned_zeros(columns * widest),
+        delta_below=aligned_zeros(columns * widest),
+        by_row=aligned_zeros(columns * widest),
+        part=aligned_zeros(max(largest, columns * widest)),
+        gradient=aligned_zeros(parameter_count(sizes)),
         row=np.zeros((2, widest), dtype=np.float32),
         q=np.zeros((K, sizes[-1])),
     )
@@ -142,30 +152,20 @@ def copy_row(source: NDArray[Any], out: NDArray[Any]) -> None:
 
 
 @compiled_fast
-def dense_relu(x: Matrix, weights: Matrix, bias: Vector, out: Matrix) -> None:
-    """Write `out = relu(x Wᵀ + b)`, `(rows, out)`."""
-    product_tb(x, weights, out)
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            value = out[i, j] + bias[j]
-            out[i, j] = value if value > ZERO else ZERO
+def relu(h: Matrix, bias: Vector, active: NDArray[np.int64]) -> int:
+    """Add the biases and apply a ReLU, in place; writes which units are not silent in the whole batch.
 
-
-@compiled_fast
-def active_units(h: Matrix, total: Vector, active: NDArray[np.int64]) -> int:
-    """Write which units are not silent in the whole batch; returns how many. `total` is an array for a row.
-
-    If all are silent the first one counts as active: the BLAS wants at least one.
+    Returns how many they are. If all are silent the first one counts as active: a product wants at least one.
     """
-    rows, n = h.shape
-    for j in range(n):
-        total[j] = ZERO
-    for i in range(rows):
-        for j in range(n):
-            total[j] += h[i, j]
     units = 0
-    for j in range(n):
-        if total[j] > ZERO:
+    for j in range(len(h)):
+        total = ZERO
+        for i in range(h.shape[1]):
+            value = h[j, i] + bias[j]
+            value = value if value > ZERO else ZERO
+            h[j, i] = value
+            total += value
+        if total > ZERO:
             active[units] = j
             units += 1
     if units == 0:
@@ -173,58 +173,59 @@ def active_units(h: Matrix, total: Vector, active: NDArray[np.int64]) -> int:
     return max(units, 1)
 
 
-@compiled
-def is_sparse(units: int, of: int, rows: int) -> bool:
-    """Return whether so few of a layer's units are active that a product without the others is worth the copies."""
-    return rows * (of - units) > COPY_COST * units
-
-
-@compiled
-def columns(matrix: Matrix, chosen: NDArray[np.int64], into: Vector) -> Matrix:
-    """Copy the chosen columns of a matrix; returns them as a view of `into`."""
-    out = into[: len(matrix) * len(chosen)].reshape(len(matrix), len(chosen))
-    for i in range(len(matrix)):
-        for c in range(len(chosen)):
-            out[i, c] = matrix[i, chosen[c]]
-    return out
-
-
 @compiled_fast
-def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch) -> Matrix:
-    """Compute all hidden layers of a batch; returns a view of the last (`x` itself if there is none)."""
-    rows = x.shape[0]
-    h, at, stored = x, 0, 0
+def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch) -> int:
+    """Compute the activations of a batch, layer by layer; returns how many columns they have.
+
+    There is a column for each row of the batch, and as many more, of zeros, as make `NARROW`.
+    """
+    rows, n_in = x.shape
+    columns = int(max(rows, NARROW))
+    below = scratch.activations[: n_in * columns].reshape(n_in, columns)
+    for j in range(n_in):
+        for i in range(columns):
+            below[j, i] = x[i, j] if i < rows else ZERO
+    at, stored = 0, n_in * columns
     for layer in range(len(sizes) - 2):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
         bias = parameters[at + n_in * n_out : at + n_in * n_out + n_out]
-        out = scratch.hidden[stored : stored + rows * n_out].reshape(rows, n_out)
-        units = n_in if layer == 0 else active_units(h, scratch.weights, scratch.active_below)
-        if is_sparse(units, n_in, rows):
-            h = columns(h, scratch.active_below[:units], scratch.below)
-            weights = columns(weights, scratch.active_below[:units], scratch.weights)
-        dense_relu(h, weights, bias, out)
-        h = out
+        out = scratch.activations[stored : stored + n_out * columns].reshape(n_out, columns)
+        active = scratch.active[layer, : scratch.active_count[layer]]
+        product(weights, below, out, scratch.every[:n_out], active)
+        scratch.active_count[layer + 1] = relu(out, bias, scratch.active[layer + 1])
+        below = out
         at += n_in * n_out + n_out
-        stored += rows * n_out
-    return h
+        stored += n_out * columns
+    return columns
+
+
+@compiled_fast
+def output_layer(parameters: Vector, sizes: Sizes, columns: int, scratch: Scratch) -> Matrix:
+    """Compute the values that follow from the last hidden layer, `(n, columns)`."""
+    last = len(sizes) - 2
+    n_in, n = sizes[last], sizes[last + 1]
+    at, stored = len(parameters) - n_in * n - n, units_below_layer(sizes, last) * columns
+    below = scratch.activations[stored : stored + n_in * columns].reshape(n_in, columns)
+    out = scratch.outputs[: n * columns].reshape(n, columns)
+    active = scratch.active[last, : scratch.active_count[last]]
+    product(parameters[at : at + n_in * n].reshape(n, n_in), below, out, scratch.every[:n], active)
+    for u in range(n):
+        for i in range(columns):
+            out[u, i] += parameters[at + n_in * n + u]
+    return out
 
 
 @compiled_fast
 def forward(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch, q: Matrix) -> None:
     """Write the values `q`, `(rows, n)`, of a batch `x`, `(rows, inputs)`."""
-    last_layer(parameters, sizes, hidden_layers(parameters, sizes, x, scratch), q)
-
-
-@compiled_fast
-def last_layer(parameters: Vector, sizes: Sizes, h: Matrix, q: Matrix) -> None:
-    """Write the values `q` that follow from the last hidden layer `h`."""
-    n_in, n = sizes[-2], sizes[-1]
-    at = len(parameters) - n_in * n - n
-    product_tb(h, parameters[at : at + n_in * n].reshape(n, n_in), q)
-    for i in range(len(h)):
-        for u in range(n):
-            q[i, u] += parameters[at + n_in * n + u]
+    for begin in range(0, len(x), CHUNK):
+        part = x[begin : begin + CHUNK]
+        columns = hidden_layers(parameters, sizes, part, scratch)
+        out = output_layer(parameters, sizes, columns, scratch)
+        for i in range(len(part)):
+            for u in range(len(out)):
+                q[begin + i, u] = out[u, i]
 
 
 @compiled_fast
@@ -264,50 +265,6 @@ def best_decision(
 
 
 @compiled_fast
-def output_gradient(
-    h: Matrix,
-    weights: Matrix,
-    bias: Vector,
-    taken: NDArray[np.int64],
-    target: Vector,
-    huber: bool,
-    weights_gradient: Matrix,
-    bias_gradient: Vector,
-    delta: Matrix,
-) -> None:
-    """Backward through the last layer: the taken decision's row of weights, and the error `delta` of `h`."""
-    rows, n_in = h.shape
-    weights_gradient[:] = ZERO
-    bias_gradient[:] = ZERO
-    for i in range(rows):
-        u = taken[i]
-        value = bias[u]
-        for j in range(n_in):
-            value += h[i, j] * weights[u, j]
-        error = value - target[i]
-        if huber:
-            error = min(max(error, np.float32(-1.0)), np.float32(1.0)) / np.float32(rows)
-        else:
-            error *= np.float32(2.0) / np.float32(rows)
-        bias_gradient[u] += error
-        for j in range(n_in):
-            weights_gradient[u, j] += error * h[i, j]
-            delta[i, j] = error * weights[u, j]
-
-
-@compiled_fast
-def relu_gradient(delta: Matrix, h: Matrix, bias_gradient: Vector) -> None:
-    """Backward through a ReLU, in place; its bias's gradient is the sum over the rows."""
-    rows, n = delta.shape
-    bias_gradient[:] = ZERO
-    for i in range(rows):
-        for j in range(n):
-            value = delta[i, j] if h[i, j] > ZERO else ZERO
-            delta[i, j] = value
-            bias_gradient[j] += value
-
-
-@compiled_fast
 def gradient(
     parameters: Vector,
     sizes: Sizes,
@@ -318,143 +275,154 @@ def gradient(
     scratch: Scratch,
 ) -> None:
     """Write into `scratch.gradient` the gradient of the loss between `Q(x, taken)` and `target`, over a batch."""
-    out = scratch.gradient
-    h = hidden_layers(parameters, sizes, x, scratch)
-    n_in, n_out = sizes[-2], sizes[-1]
-    at = len(parameters) - n_in * n_out - n_out
-    output_gradient(
-        h,
-        parameters[at : at + n_in * n_out].reshape(n_out, n_in),
-        parameters[at + n_in * n_out :],
-        taken,
-        target,
-        huber,
-        out[at : at + n_in * n_out].reshape(n_out, n_in),
-        out[at + n_in * n_out :],
-        scratch.delta[: len(x) * n_in].reshape(len(x), n_in),
-    )
-    hidden_gradient(parameters, sizes, x, h, scratch)
+    rows = len(x)
+    columns = hidden_layers(parameters, sizes, x, scratch)
+    out = output_layer(parameters, sizes, columns, scratch)
+    for i in range(columns):
+        u = taken[i] if i < rows else 0
+        error = out[u, i] - target[i] if i < rows else ZERO
+        if huber:
+            error = min(max(error, np.float32(-1.0)), np.float32(1.0)) / np.float32(rows)
+        else:
+            error *= np.float32(2.0) / np.float32(rows)
+        for other in range(len(out)):
+            out[other, i] = ZERO
+        out[u, i] = error
+    backward(parameters, sizes, x, out, scratch)
 
 
 @compiled_fast
 def gradient_of_all(parameters: Vector, sizes: Sizes, x: Matrix, target: Matrix, out: Matrix, scratch: Scratch) -> None:
     """Write into `scratch.gradient` that of the squared error of all outputs, over a batch; `out` gets the outputs."""
-    rows, n_in, n = len(x), sizes[-2], sizes[-1]
-    h = hidden_layers(parameters, sizes, x, scratch)
-    last_layer(parameters, sizes, h, out)
-    at = len(parameters) - n_in * n - n
-    weights = parameters[at : at + n_in * n].reshape(n, n_in)
-    bias_gradient = scratch.gradient[at + n_in * n :]
-    error = scratch.delta_active[: rows * n].reshape(rows, n)
-    bias_gradient[:] = ZERO
-    for i in range(rows):
-        for u in range(n):
-            error[i, u] = (out[i, u] - target[i, u]) * (np.float32(2.0) / np.float32(rows))
-            bias_gradient[u] += error[i, u]
-    product_ta(error, h, scratch.gradient[at : at + n_in * n].reshape(n, n_in))
-    product(error, weights, scratch.delta[: rows * n_in].reshape(rows, n_in))
-    hidden_gradient(parameters, sizes, x, h, scratch)
+    rows = len(x)
+    columns = hidden_layers(parameters, sizes, x, scratch)
+    error = output_layer(parameters, sizes, columns, scratch)
+    for u in range(len(error)):
+        for i in range(columns):
+            if i < rows:
+                out[i, u] = error[u, i]
+                error[u, i] = (out[i, u] - target[i, u]) * (np.float32(2.0) / np.float32(rows))
+            else:
+                error[u, i] = ZERO
+    backward(parameters, sizes, x, error, scratch)
 
 
 @compiled_fast
-def hidden_gradient(parameters: Vector, sizes: Sizes, x: Matrix, h: Matrix, scratch: Scratch) -> None:
-    """Backward through the hidden layers: from the error of the last, `h`, in `scratch.delta`."""
-    rows, last = x.shape[0], len(sizes) - 2
-    out = scratch.gradient
-    n_in, n_out = sizes[last], sizes[last + 1]
-    at = len(parameters) - n_in * n_out - n_out
-    delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
-    stored = 0
-    for layer in range(last):
-        stored += rows * sizes[layer + 1]
-    for layer in range(last - 1, -1, -1):
+def backward(parameters: Vector, sizes: Sizes, x: Matrix, error: Matrix, scratch: Scratch) -> None:
+    """Write the gradient that the error of the outputs, `(n, columns)`, makes."""
+    rows, columns = len(x), error.shape[1]
+    delta, units = error, scratch.every[: len(error)]
+    at, stored = len(parameters), units_below_layer(sizes, len(sizes) - 1) * columns
+    for layer in range(len(sizes) - 2, -1, -1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         at -= n_in * n_out + n_out
-        stored -= rows * n_out
-        relu_gradient(delta, h, out[at + n_in * n_out : at + n_in * n_out + n_out])
-        below = x if layer == 0 else scratch.hidden[stored - rows * n_in : stored].reshape(rows, n_in)
-        weights_out = out[at : at + n_in * n_out].reshape(n_out, n_in)
+        stored -= n_in * columns
+        bias_gradient = scratch.gradient[at + n_in * n_out : at + n_in * n_out + n_out]
+        bias_gradient[:] = ZERO
+        for j in units:
+            bias_gradient[j] = sum_of(delta[j])
+        weights_gradient = scratch.gradient[at : at + n_in * n_out].reshape(n_out, n_in)
+        if len(units) < n_out:
+            weights_gradient[:] = ZERO
         if layer == 0:
-            product_ta(delta, below, weights_out)
+            product(delta, x, weights_gradient, units, scratch.every[:rows])
             return
-        active = scratch.active[: active_units(h, scratch.weights, scratch.active)]
+        below = scratch.activations[stored : stored + n_in * columns].reshape(n_in, columns)
+        units_below = scratch.active[layer, : scratch.active_count[layer]]
+        write_weights_gradient(delta, units, below, units_below, weights_gradient, scratch)
         weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
-        delta_active = columns(delta, active, scratch.delta_active)
-        delta = scratch.delta[: rows * n_in].reshape(rows, n_in)
-        units = active_units(below, scratch.weights, scratch.active_below)
-        if is_sparse(units, n_in, rows):
-            sparse_gradient(
-                weights, below, active, scratch.active_below[:units], delta_active, weights_out, delta, scratch
-            )
-        else:
-            dense_gradient(weights, below, active, delta_active, weights_out, delta, scratch)
-        h = below
+        into = scratch.delta_below if layer % 2 == 0 else scratch.delta
+        delta_below = into[: n_in * columns].reshape(n_in, columns)
+        product_ta(weights, delta, delta_below, units_below, units)
+        for j in units_below:
+            for i in range(columns):
+                if not below[j, i] > ZERO:
+                    delta_below[j, i] = ZERO
+        delta, units = delta_below, units_below
 
 
 @compiled_fast
-def dense_gradient(
-    weights: Matrix,
-    below: Matrix,
-    active: NDArray[np.int64],
+def write_weights_gradient(
     delta: Matrix,
-    weights_out: Matrix,
-    delta_below: Matrix,
+    units: NDArray[np.int64],
+    below: Matrix,
+    units_below: NDArray[np.int64],
+    out: Matrix,
     scratch: Scratch,
 ) -> None:
-    """Backward through a layer, where `delta` has its active units only."""
-    units, n_in = len(active), below.shape[1]
-    product_ta(delta, below, weights_out[:units])
-    # Each row to its unit, from the last on: a row moves up or stays.
-    c = units - 1
-    for j in range(len(weights_out) - 1, -1, -1):
-        if c >= 0 and active[c] == j:
-            if c < j:
-                copy_row(weights_out[c], weights_out[j])
-            c -= 1
-        else:
-            weights_out[j] = ZERO
-    chosen = scratch.weights[: units * n_in].reshape(units, n_in)
-    for c in range(units):
-        copy_row(weights[active[c]], chosen[c])
-    product(delta, chosen, delta_below)
+    """Write the gradient of a layer's weights, in the rows of the listed units."""
+    n_in, columns = below.shape
+    if len(units_below) > SPARSE * n_in:
+        product(delta, transposed(below, scratch.by_row), out, units, scratch.every[:columns])
+        return
+    # Where many units below are silent, the others are put together first.
+    n = len(units_below)
+    together = scratch.part[: n * columns].reshape(n, columns)
+    for c in range(n):
+        copy_row(below[units_below[c]], together[c])
+    by_row = transposed(together, scratch.by_row)
+    part = scratch.part[: len(out) * n].reshape(len(out), n)
+    product(delta, by_row, part, units, scratch.every[:columns])
+    out[:] = ZERO
+    for j in units:
+        for c in range(n):
+            out[j, units_below[c]] = part[j, c]
+
+
+@compiled
+def units_below_layer(sizes: Sizes, layer: int) -> int:
+    """Return how many inputs and units there are in the layers below."""
+    total = 0
+    for size in sizes[:layer]:
+        total += int(size)
+    return total
 
 
 @compiled_fast
-def sparse_gradient(
-    weights: Matrix,
-    below: Matrix,
-    active: NDArray[np.int64],
-    active_below: NDArray[np.int64],
-    delta: Matrix,
-    weights_out: Matrix,
-    delta_below: Matrix,
-    scratch: Scratch,
-) -> None:
-    """Backward through a layer, where `delta` has its active units only, and few units of the layer below are active.
-
-    The error `delta_below` of the others stays what it was: the gradient of their ReLU does not look at it.
-    """
-    rows, units, n_in = len(delta), len(active), len(active_below)
-    part = scratch.weights_gradient[: units * n_in].reshape(units, n_in)
-    product_ta(delta, columns(below, active_below, scratch.below), part)
-    chosen = scratch.weights[: units * n_in].reshape(units, n_in)
-    weights_out[:] = ZERO
-    for c in range(units):
-        for d in range(n_in):
-            weights_out[active[c], active_below[d]] = part[c, d]
-            chosen[c, d] = weights[active[c], active_below[d]]
-    error = scratch.below[: rows * n_in].reshape(rows, n_in)
-    product(delta, chosen, error)
-    for i in range(rows):
-        for d in range(n_in):
-            delta_below[i, active_below[d]] = error[i, d]
+def sum_of(values: Vector) -> np.float32:
+    """Return a sum."""
+    total = ZERO
+    for i in range(len(values)):
+        total += values[i]
+    return total
 
 
 @compiled_fast
 def adam(parameters: Vector, gradient: Vector, m: Vector, v: Vector, rate: float, t: int) -> None:
-    """Move the parameters by Adam's update number `t` (from 1)."""
+    """Move the parameters by Adam's update number `t` (from 1).
+
+    Where neither the gradient nor its mean is left, as with units that stay silent, only `v` changes.
+    """
     step = np.float32(rate / (1.0 - 0.9**t))
     scale = np.float32(1.0 / math.sqrt(1.0 - 0.999**t))
+    for begin in range(0, len(parameters), SEGMENT):
+        now = slice(begin, min(begin + SEGMENT, len(parameters)))
+        if is_zero(gradient[now], m[now]):
+            decay(v[now])
+        else:
+            move(parameters[now], gradient[now], m[now], v[now], step, scale)
+
+
+@compiled_fast
+def is_zero(gradient: Vector, m: Vector) -> bool:
+    """Return whether both are zero; NaN is not."""
+    total = ZERO
+    for i in range(len(gradient)):
+        total += abs(gradient[i]) + abs(m[i])
+    return bool(total == ZERO)
+
+
+@compiled_fast
+def decay(v: Vector) -> None:
+    """Move the mean of the squared gradient on by a gradient of zero."""
+    for i in range(len(v)):
+        second = BETA_2 * v[i]
+        v[i] = second if second > TINY else ZERO
+
+
+@compiled_fast
+def move(parameters: Vector, gradient: Vector, m: Vector, v: Vector, step: np.float32, scale: np.float32) -> None:
+    """Move some of the parameters."""
     for i in range(len(parameters)):
         g = gradient[i]
         first = BETA_1 * m[i] + REST_1 * g

@@ -24,7 +24,6 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from letitcook.core.decisions import Decisions, Policy
-from letitcook.deep.blas import one_thread
 from letitcook.deep.network import adam, gradient_of_all, initial_parameters, layers, new_scratch, parameter_count
 from letitcook.deep.normalisation import REACH, Inputs, input_size, plain_inputs, write_input
 from letitcook.deep.policy import NetworkPolicy, flat
@@ -321,11 +320,10 @@ def fit(x: NDArray[np.float32], y: NDArray[np.float32], seed: int) -> tuple[NDAr
     first, second = np.zeros_like(parameters), np.zeros_like(parameters)
     scratch, out = new_scratch(sizes, 1, BATCH), np.zeros((BATCH, y.shape[1]), dtype=np.float32)
     layout = np.array(sizes, dtype=np.int64)
-    with one_thread():
-        for update in range(1, UPDATES + 1):
-            rows = generator.integers(len(x), size=BATCH)
-            gradient_of_all(parameters, layout, features[rows], y[rows], out, scratch)
-            adam(parameters, scratch.gradient, first, second, RATE * (1.0 - 0.9 * update / UPDATES), update)
+    for update in range(1, UPDATES + 1):
+        rows = generator.integers(len(x), size=BATCH)
+        gradient_of_all(parameters, layout, features[rows], y[rows], out, scratch)
+        adam(parameters, scratch.gradient, first, second, RATE * (1.0 - 0.9 * update / UPDATES), update)
     return parameters, inputs
 
 

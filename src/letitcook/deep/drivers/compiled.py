@@ -14,7 +14,6 @@ from letitcook.core.episode_stats import Totals, count, new_counts
 from letitcook.core.jit import compiled, random_bits, seeded
 from letitcook.core.pointer import Pointer, call
 from letitcook.core.struct import Struct
-from letitcook.deep.blas import one_thread
 from letitcook.deep.network import copy_row
 from letitcook.deep.policy import NOBODY, BatchChooser, Chooser, NetworkPolicy, answers, chosen, new_batch_chooser
 from letitcook.deep.replay import remember_intra_option
@@ -347,8 +346,7 @@ class CompiledDriver:
             return out
         n = min(episodes, SIDE_BY_SIDE)
         batch_chooser, slots = new_batch_chooser(policy.chooser, n), new_slots(n, len(w.observation))
-        with one_thread():
-            run_side_by_side(batch_chooser, self._base(n), self._learner.durations, aside, slots, seeded(seed), out)
+        run_side_by_side(batch_chooser, self._base(n), self._learner.durations, aside, slots, seeded(seed), out)
         return out
 
     def _base(self, n: int) -> BatchChooser:
