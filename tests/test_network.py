@@ -93,7 +93,7 @@ def test_silent_units_change_nothing_but_the_work(share: float, silent_layers: A
         bias = layers(parameters, sizes)[layer][1]
         bias[: int(share * len(bias))] = -100.0
     scratch, q = new_scratch(sizes, 1, 64), np.zeros((64, 5), dtype=np.float32)
-    scratch.delta[:] = scratch.delta_below[:] = scratch.gradient[:] = np.nan
+    scratch.layers.delta[:] = scratch.layers.delta_below[:] = scratch.gradient[:] = np.nan
     forward(parameters, np.array(sizes), x, scratch, q)
     np.testing.assert_allclose(q, naive_forward(parameters.astype(float), sizes, x)[1], rtol=1e-4, atol=1e-5)
     gradient(parameters, np.array(sizes), x, taken, target, False, scratch)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled, compiled_fast
 from letitcook.core.objective import lex_argmax_kernel
-from letitcook.core.pointer import Pointer
+from letitcook.core.pointer import Pointer, call
 from letitcook.core.struct import Struct
 from letitcook.deep.products import NARROW, aligned_zeros, product, product_ta, transposed
 
@@ -51,8 +51,8 @@ SEGMENT = 256
 """Parameters that Adam looks at together."""
 
 
-class Scratch(Struct):
-    """Arrays to work in, for a number of rows."""
+class Layers(Struct):
+    """Arrays in which the layers work, for a number of rows."""
 
     activations: Vector
     """What the layers see, one after another: the inputs, then the activations of each hidden layer."""
@@ -72,6 +72,17 @@ class Scratch(Struct):
     """What the layer below has for each row of the batch."""
     part: Vector
     """Gradient of the weights between units that are not silent."""
+    gradient: Vector
+    """Gradient of all parameters."""
+
+
+class Scratch(Struct):
+    """What a network works in, and the kernels that go through its layers, called by address."""
+
+    layers: Layers
+    hidden_layers: Pointer
+    backward: Pointer
+    adam: Pointer
     gradient: Vector
     """Gradient of all parameters."""
     row: Matrix
@@ -114,7 +125,7 @@ def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
     """Make arrays for `K` networks and up to `rows` rows."""
     columns, widest, largest = max(rows, NARROW), max(sizes), max(i * o for i, o in pairwise(sizes))
     active = np.tile(np.arange(widest), (len(sizes) - 1, 1))
-    return Scratch(
+    layers = Layers(
         activations=aligned_zeros(columns * sum(sizes[:-1])),
         active=active,
         active_count=np.array(sizes[:-1], dtype=np.int64),
@@ -125,6 +136,13 @@ def new_scratch(sizes: Sequence[int], K: int, rows: int) -> Scratch:
         by_row=aligned_zeros(columns * widest),
         part=aligned_zeros(max(largest, columns * widest)),
         gradient=aligned_zeros(parameter_count(sizes)),
+    )
+    return Scratch(
+        layers=layers,
+        hidden_layers=_pointer(hidden_layers, _VECTOR, _SIZES, _MATRIX, typeof(layers)),
+        backward=_pointer(backward, _VECTOR, _SIZES, _MATRIX, _MATRIX, typeof(layers)),
+        adam=_pointer(adam, _VECTOR, _VECTOR, _VECTOR, _VECTOR, types.float64, types.int64),
+        gradient=layers.gradient,
         row=np.zeros((2, widest), dtype=np.float32),
         q=np.zeros((K, sizes[-1])),
     )
@@ -138,6 +156,11 @@ def forward_pointer(scratch: Scratch) -> Pointer:
 def gradient_pointer(scratch: Scratch) -> Pointer:
     """Return `gradient` for kernels to call by its address."""
     return _pointer(gradient, _VECTOR, _SIZES, _MATRIX, _SIZES, _VECTOR, types.boolean, typeof(scratch))
+
+
+def gradient_of_all_pointer(scratch: Scratch) -> Pointer:
+    """Return `gradient_of_all` for kernels to call by its address."""
+    return _pointer(gradient_of_all, _VECTOR, _SIZES, _MATRIX, _MATRIX, _MATRIX, typeof(scratch))
 
 
 _VECTOR, _SIZES, _MATRIX = types.float32[::1], types.int64[::1], types.float32[:, ::1]
@@ -174,14 +197,14 @@ def relu(h: Matrix, bias: Vector, active: NDArray[np.int64]) -> int:
 
 
 @compiled_fast
-def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch) -> int:
+def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, layers: Layers) -> int:
     """Compute the activations of a batch, layer by layer; returns how many columns they have.
 
     There is a column for each row of the batch, and as many more, of zeros, as make `NARROW`.
     """
     rows, n_in = x.shape
     columns = int(max(rows, NARROW))
-    below = scratch.activations[: n_in * columns].reshape(n_in, columns)
+    below = layers.activations[: n_in * columns].reshape(n_in, columns)
     for j in range(n_in):
         for i in range(columns):
             below[j, i] = x[i, j] if i < rows else ZERO
@@ -190,10 +213,10 @@ def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch)
         n_in, n_out = sizes[layer], sizes[layer + 1]
         weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
         bias = parameters[at + n_in * n_out : at + n_in * n_out + n_out]
-        out = scratch.activations[stored : stored + n_out * columns].reshape(n_out, columns)
-        active = scratch.active[layer, : scratch.active_count[layer]]
-        product(weights, below, out, scratch.every[:n_out], active)
-        scratch.active_count[layer + 1] = relu(out, bias, scratch.active[layer + 1])
+        out = layers.activations[stored : stored + n_out * columns].reshape(n_out, columns)
+        active = layers.active[layer, : layers.active_count[layer]]
+        product(weights, below, out, layers.every[:n_out], active)
+        layers.active_count[layer + 1] = relu(out, bias, layers.active[layer + 1])
         below = out
         at += n_in * n_out + n_out
         stored += n_out * columns
@@ -201,15 +224,15 @@ def hidden_layers(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch)
 
 
 @compiled_fast
-def output_layer(parameters: Vector, sizes: Sizes, columns: int, scratch: Scratch) -> Matrix:
+def output_layer(parameters: Vector, sizes: Sizes, columns: int, layers: Layers) -> Matrix:
     """Compute the values that follow from the last hidden layer, `(n, columns)`."""
     last = len(sizes) - 2
     n_in, n = sizes[last], sizes[last + 1]
     at, stored = len(parameters) - n_in * n - n, units_below_layer(sizes, last) * columns
-    below = scratch.activations[stored : stored + n_in * columns].reshape(n_in, columns)
-    out = scratch.outputs[: n * columns].reshape(n, columns)
-    active = scratch.active[last, : scratch.active_count[last]]
-    product(parameters[at : at + n_in * n].reshape(n, n_in), below, out, scratch.every[:n], active)
+    below = layers.activations[stored : stored + n_in * columns].reshape(n_in, columns)
+    out = layers.outputs[: n * columns].reshape(n, columns)
+    active = layers.active[last, : layers.active_count[last]]
+    product(parameters[at : at + n_in * n].reshape(n, n_in), below, out, layers.every[:n], active)
     for u in range(n):
         for i in range(columns):
             out[u, i] += parameters[at + n_in * n + u]
@@ -221,8 +244,8 @@ def forward(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch, q: Ma
     """Write the values `q`, `(rows, n)`, of a batch `x`, `(rows, inputs)`."""
     for begin in range(0, len(x), CHUNK):
         part = x[begin : begin + CHUNK]
-        columns = hidden_layers(parameters, sizes, part, scratch)
-        out = output_layer(parameters, sizes, columns, scratch)
+        columns = call(scratch.hidden_layers, (parameters, sizes, part, scratch.layers))
+        out = output_layer(parameters, sizes, columns, scratch.layers)
         for i in range(len(part)):
             for u in range(len(out)):
                 q[begin + i, u] = out[u, i]
@@ -276,8 +299,8 @@ def gradient(
 ) -> None:
     """Write into `scratch.gradient` the gradient of the loss between `Q(x, taken)` and `target`, over a batch."""
     rows = len(x)
-    columns = hidden_layers(parameters, sizes, x, scratch)
-    out = output_layer(parameters, sizes, columns, scratch)
+    columns = call(scratch.hidden_layers, (parameters, sizes, x, scratch.layers))
+    out = output_layer(parameters, sizes, columns, scratch.layers)
     for i in range(columns):
         u = taken[i] if i < rows else 0
         error = out[u, i] - target[i] if i < rows else ZERO
@@ -288,15 +311,15 @@ def gradient(
         for other in range(len(out)):
             out[other, i] = ZERO
         out[u, i] = error
-    backward(parameters, sizes, x, out, scratch)
+    call(scratch.backward, (parameters, sizes, x, out, scratch.layers))
 
 
 @compiled_fast
 def gradient_of_all(parameters: Vector, sizes: Sizes, x: Matrix, target: Matrix, out: Matrix, scratch: Scratch) -> None:
     """Write into `scratch.gradient` that of the squared error of all outputs, over a batch; `out` gets the outputs."""
     rows = len(x)
-    columns = hidden_layers(parameters, sizes, x, scratch)
-    error = output_layer(parameters, sizes, columns, scratch)
+    columns = call(scratch.hidden_layers, (parameters, sizes, x, scratch.layers))
+    error = output_layer(parameters, sizes, columns, scratch.layers)
     for u in range(len(error)):
         for i in range(columns):
             if i < rows:
@@ -304,34 +327,34 @@ def gradient_of_all(parameters: Vector, sizes: Sizes, x: Matrix, target: Matrix,
                 error[u, i] = (out[i, u] - target[i, u]) * (np.float32(2.0) / np.float32(rows))
             else:
                 error[u, i] = ZERO
-    backward(parameters, sizes, x, error, scratch)
+    call(scratch.backward, (parameters, sizes, x, error, scratch.layers))
 
 
 @compiled_fast
-def backward(parameters: Vector, sizes: Sizes, x: Matrix, error: Matrix, scratch: Scratch) -> None:
+def backward(parameters: Vector, sizes: Sizes, x: Matrix, error: Matrix, layers: Layers) -> None:
     """Write the gradient that the error of the outputs, `(n, columns)`, makes."""
     rows, columns = len(x), error.shape[1]
-    delta, units = error, scratch.every[: len(error)]
+    delta, units = error, layers.every[: len(error)]
     at, stored = len(parameters), units_below_layer(sizes, len(sizes) - 1) * columns
     for layer in range(len(sizes) - 2, -1, -1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         at -= n_in * n_out + n_out
         stored -= n_in * columns
-        bias_gradient = scratch.gradient[at + n_in * n_out : at + n_in * n_out + n_out]
+        bias_gradient = layers.gradient[at + n_in * n_out : at + n_in * n_out + n_out]
         bias_gradient[:] = ZERO
         for j in units:
             bias_gradient[j] = sum_of(delta[j])
-        weights_gradient = scratch.gradient[at : at + n_in * n_out].reshape(n_out, n_in)
+        weights_gradient = layers.gradient[at : at + n_in * n_out].reshape(n_out, n_in)
         if len(units) < n_out:
             weights_gradient[:] = ZERO
         if layer == 0:
-            product(delta, x, weights_gradient, units, scratch.every[:rows])
+            product(delta, x, weights_gradient, units, layers.every[:rows])
             return
-        below = scratch.activations[stored : stored + n_in * columns].reshape(n_in, columns)
-        units_below = scratch.active[layer, : scratch.active_count[layer]]
-        write_weights_gradient(delta, units, below, units_below, weights_gradient, scratch)
+        below = layers.activations[stored : stored + n_in * columns].reshape(n_in, columns)
+        units_below = layers.active[layer, : layers.active_count[layer]]
+        write_weights_gradient(delta, units, below, units_below, weights_gradient, layers)
         weights = parameters[at : at + n_in * n_out].reshape(n_out, n_in)
-        into = scratch.delta_below if layer % 2 == 0 else scratch.delta
+        into = layers.delta_below if layer % 2 == 0 else layers.delta
         delta_below = into[: n_in * columns].reshape(n_in, columns)
         product_ta(weights, delta, delta_below, units_below, units)
         for j in units_below:
@@ -348,21 +371,21 @@ def write_weights_gradient(
     below: Matrix,
     units_below: NDArray[np.int64],
     out: Matrix,
-    scratch: Scratch,
+    layers: Layers,
 ) -> None:
     """Write the gradient of a layer's weights, in the rows of the listed units."""
     n_in, columns = below.shape
     if len(units_below) > SPARSE * n_in:
-        product(delta, transposed(below, scratch.by_row), out, units, scratch.every[:columns])
+        product(delta, transposed(below, layers.by_row), out, units, layers.every[:columns])
         return
     # Where many units below are silent, the others are put together first.
     n = len(units_below)
-    together = scratch.part[: n * columns].reshape(n, columns)
+    together = layers.part[: n * columns].reshape(n, columns)
     for c in range(n):
         copy_row(below[units_below[c]], together[c])
-    by_row = transposed(together, scratch.by_row)
-    part = scratch.part[: len(out) * n].reshape(len(out), n)
-    product(delta, by_row, part, units, scratch.every[:columns])
+    by_row = transposed(together, layers.by_row)
+    part = layers.part[: len(out) * n].reshape(len(out), n)
+    product(delta, by_row, part, units, layers.every[:columns])
     out[:] = ZERO
     for j in units:
         for c in range(n):

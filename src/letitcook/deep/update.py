@@ -29,7 +29,6 @@ from letitcook.core.jit import compiled, compiled_fast, inlined
 from letitcook.core.objective import lex_argmax_kernel
 from letitcook.core.pointer import Pointer, call
 from letitcook.core.struct import Struct
-from letitcook.deep.network import adam
 from letitcook.deep.normalisation import SURVIVAL, TASK, WAITING, typical_reward, write_input
 from letitcook.deep.replay import draw
 from letitcook.deep.state import (
@@ -153,14 +152,8 @@ def take_gradient_steps(learner: Learner, steps: int, apart: int, rate: float) -
             x, taken, y = workspace.x[rows], workspace.batch.decision[rows], workspace.y[k, rows]
             huber, scratch = learner.rules.loss == 1, workspace.scratch
             call(workspace.gradient, (networks.parameters[k], learner.sizes, x, taken, y, huber, scratch))
-            adam(
-                networks.parameters[k],
-                workspace.scratch.gradient,
-                networks.first_moment[k],
-                networks.second_moment[k],
-                rate,
-                t + i + 1,
-            )
+            first, second = networks.first_moment[k], networks.second_moment[k]
+            call(scratch.adam, (networks.parameters[k], scratch.gradient, first, second, rate, t + i + 1))
     count_gradient_steps(learner, steps)
 
 

@@ -21,10 +21,9 @@ from letitcook.core.pointer import Pointer, call
 from letitcook.core.struct import Struct
 from letitcook.deep.network import (
     Scratch,
-    adam,
     forward_pointer,
     forward_row,
-    gradient_of_all,
+    gradient_of_all_pointer,
     initial_parameters,
     new_scratch,
 )
@@ -62,6 +61,7 @@ class WaitModelWorkspace(Struct):
     """Arrays to work in; holds nothing from one call to the next."""
 
     forward: Pointer
+    gradient: Pointer
     scratch: Scratch
     x: NDArray[np.float32]
     y: NDArray[np.float32]
@@ -95,6 +95,7 @@ def new_wait_model_workspace(wait_model: WaitModel, rows: int) -> WaitModelWorks
     scratch = new_scratch(wait_model.sizes.tolist(), 1, rows)
     return WaitModelWorkspace(
         forward=forward_pointer(scratch),
+        gradient=gradient_of_all_pointer(scratch),
         scratch=scratch,
         x=np.zeros((rows, inputs), dtype=np.float32),
         y=np.zeros((rows, outputs), dtype=np.float32),
@@ -189,18 +190,11 @@ def fit_wait_model(
             write_step(
                 steps, random_below(rng, steps.cursor[FILLED]), inputs, workspace.units, workspace.x[i], workspace.y[i]
             )
-        gradient_of_all(
-            wait_model.parameters, wait_model.sizes, workspace.x, workspace.y, workspace.out, workspace.scratch
-        )
+        parameters, scratch = wait_model.parameters, workspace.scratch
+        call(workspace.gradient, (parameters, wait_model.sizes, workspace.x, workspace.y, workspace.out, scratch))
         wait_model.counters[UPDATES] += 1
-        adam(
-            wait_model.parameters,
-            workspace.scratch.gradient,
-            wait_model.first_moment,
-            wait_model.second_moment,
-            rate,
-            wait_model.counters[UPDATES],
-        )
+        first, second = wait_model.first_moment, wait_model.second_moment
+        call(scratch.adam, (parameters, scratch.gradient, first, second, rate, wait_model.counters[UPDATES]))
 
 
 @compiled
