@@ -69,12 +69,31 @@ def test_results_of_two_sittings_are_published_together(tmp_path: Path) -> None:
 
 
 def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path) -> None:
-    row, other = Row("cook", "wrap", "lexicographic"), Row("coffee", "wrap", "lexicographic")
+    row, kept, other = (
+        Row("cook", "wrap", "lexicographic"),
+        Row("cook", "scratch", "vanilla"),
+        Row("coffee", "wrap", "lexicographic"),
+    )
     publish, published = publisher().publish, tmp_path / "published"
-    publish(swept(tmp_path / "first", Run(row, 0, 20_000), Run(other, 0, 20_000)), published)
-    changed = Run(row, 1, 20_000, changes=(("epsilon", 0.1),))
-    publish(swept(tmp_path / "second", changed), published)
-    assert pl.read_csv(published / "runs.csv")["id"].to_list() == [Run(other, 0, 20_000).id, changed.id]
+    publish(swept(tmp_path / "first", *(Run(each, 0, 20_000) for each in (row, kept, other))), published)
+    changed, again = (Run(row, seed, 20_000, changes=(("epsilon", 0.1),)) for seed in (1, 2))
+    for folder, run in (("second", changed), ("third", again)):
+        publish(swept(tmp_path / folder, run), published)
+    runs = pl.read_csv(published / "runs.csv").select("id", "preset").rows()
+    earlier = publisher().EARLIER
+    assert set(runs) == {
+        (Run(other, 0, 20_000).id, "paper"),
+        (Run(kept, 0, 20_000).id, earlier),
+        (changed.id, "paper"),
+        (again.id, "paper"),
+    }
+    assert set(pl.read_parquet(published / "curves.parquet")["id"]) == {run for run, _ in runs}
+    page = published.with_suffix(".md").read_text(encoding="utf-8")
+    assert "1 rows, marked °, are still of an earlier version" in page
+    assert "| Cook, vanilla ° |" in page
     assert json.loads((published / "made.json").read_text())["settings"]["cook"]["epsilon"] == 0.1
     sources = {held["source"] for held in json.loads((published / "episodes.json").read_text())}
-    assert not any(source.endswith("seed0") and source.startswith("cook") for source in sources)
+    assert not any(source.startswith("cook") and source.endswith("seed0") for source in sources)
+    publish(swept(tmp_path / "fourth", Run(kept, 1, 20_000, changes=(("epsilon", 0.1),))), published)
+    assert not pl.read_csv(published / "runs.csv").filter(preset=earlier).height
+    assert "°" not in published.with_suffix(".md").read_text(encoding="utf-8")
