@@ -250,7 +250,7 @@ def limit_table(rounds: int) -> list[str]:
     out = np.zeros((m, n), dtype=np.float32)
     learners = {}
     for task in (cartpole.TASK, mountain_car.TASK, pong.TASK):
-        settings = replace(PAPER[task.name], target_rule="gradient_steps", timestep="step")
+        settings = replace(PAPER[task.name], reuse_batch=False, target_rule="gradient_steps", timestep="step")
         learner = LDQN(task, task.decisions, Objective.named("lexicographic"), settings, seed=0)
         learner.advance(5_000)
         learners[task.name] = learner

@@ -25,7 +25,7 @@ from letitcook.experiments import sweep as sweeps
 from letitcook.experiments.engines import Processes, Serial, engine_named
 from letitcook.experiments.jobs import Checkpoint, Exact, Failed, Finished, Job, Lost, Progress, Started, carry_out
 from letitcook.experiments.results import Results, read_results, write_tables
-from letitcook.experiments.suites import BASE_SEED, LEFT_OUT, Row, Run, Suite, base_of, paper_rows, suite
+from letitcook.experiments.suites import BASE_SEEDS, LEFT_OUT, Row, Run, Suite, base_of, paper_rows, suite
 from letitcook.report.compare import compare, comparison_frame, write_comparison
 from letitcook.storage import folders
 from letitcook.training.run import load
@@ -70,7 +70,7 @@ def test_suites() -> None:
     chosen = suite("continuous").only(seeds=1, rows=["lexicographic", "pong/scalar-0.1/*"])
     assert len(chosen.runs) == 6 + 2
     assert {base.id for base in chosen.bases} == {
-        f"{t}/vanilla/scratch/seed{BASE_SEED}" for t in ("pong", "cartpole", "mountain-car")
+        f"{t}/vanilla/scratch/seed{BASE_SEEDS[t]}" for t in ("pong", "cartpole", "mountain-car")
     }
     with pytest.raises(SettingError, match="no row of the suite 'discrete' is 'pong'"):
         suite("discrete").only(rows=["pong"])
@@ -139,7 +139,7 @@ def test_changed_settings_are_part_of_a_run() -> None:
     assert run.settings()["slack"] == 1.0
     base = base_of(run)
     assert base is not None
-    assert (base.id, base.changes) == (f"cartpole/vanilla+slack=1/scratch/seed{BASE_SEED}", run.changes)
+    assert (base.id, base.changes) == (f"cartpole/vanilla+slack=1/scratch/seed{BASE_SEEDS['cartpole']}", run.changes)
     assert base_of(replace(run, seed=7)) == base, "one base policy for all seeds"
     assert base_of(replace(run, seed=7, preset="best", changes=())).seed == 7  # type: ignore[union-attr]
     changed = Run(Row("cook", "wrap", "lexicographic"), 0, 1, changes=(("alpha", 0.3),))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from letitcook.errors import LetItCookError, SettingError, SuiteError
 from letitcook.experiments.suite_file import CHECKS, parse_suite, read_suite
-from letitcook.experiments.suites import BASE_SEED, Row, Run
+from letitcook.experiments.suites import BASE_SEEDS, Row, Run
 from letitcook.tasks import task_names
 
 PAGE = Path(__file__).parent.parent / "docs" / "suites.md"
@@ -433,9 +433,9 @@ def test_blocks_that_clash(first: str, second: str, said: str) -> None:
 
 @pytest.mark.parametrize("wrapped_first", [True, False])
 def test_a_base_policy_that_clashes_with_a_run(wrapped_first: bool) -> None:
-    base = f"cartpole/vanilla/scratch/seed{BASE_SEED}"
+    base = f"cartpole/vanilla/scratch/seed{BASE_SEEDS['cartpole']}"
     wrapped = "[[rows]]\nmodes = ['wrap']\nsteps = 20\n"
-    plain = f"[[rows]]\nmethods = ['vanilla']\nsteps = 10\nseeds = [0, 1, {BASE_SEED}]\n"
+    plain = f"[[rows]]\nmethods = ['vanilla']\nsteps = 10\nseeds = [0, 1, {BASE_SEEDS['cartpole']}]\n"
     first, second = (wrapped, plain) if wrapped_first else (plain, wrapped)
     line = 5 if wrapped_first else 6
     said = f"lines 2 and {line} say different things of {base} (the base policy of what is wrapped)"

@@ -58,9 +58,8 @@ class LDQNSettings:
     """Whether all gradient steps of a round use the same batch; else each draws its own."""
     target_rule: Literal["gradient_steps", "timesteps", "rounds"] = "gradient_steps"
     """What `target_interval` counts: gradient steps, with one update after that many; or timesteps. With `"timesteps"`,
-    as in skrl 1, the target networks are updated after every gradient step of a round at a multiple of the
-    interval, and in others never; with `"rounds"`, as in Stable-Baselines3, once after a round in which a multiple has
-    passed."""
+    as in skrl 1, the target networks are updated after every gradient step of a round at a multiple of the interval and
+    in others never; with `"rounds"`, as in Stable-Baselines3, once after a round in which a multiple has passed."""
     target_interval: int = 100
     """Gradient steps or timesteps between updates of the target networks."""
     polyak: float = 1.0
@@ -193,16 +192,16 @@ def _check(name: str, value: object, good: bool, advice: str) -> None:
 
 AS_IN_SKRL: dict[str, Any] = {
     "timestep": "decision",
-    "reuse_batch": False,
+    "reuse_batch": True,
     "target_rule": "timesteps",
     "epsilon_decay": "exponential",
     "bootstrap": "lexicographic",
     "bootstrap_on_truncation": False,
 }
-"""What the paper's table leaves open. The paper adapts skrl. In version 1.4 a timestep is a call of the environment;
-each gradient step draws a batch; the target networks are copied after every gradient step of a round whose timestep is
-a multiple of their interval; ε falls exponentially; and an episode that is truncated has ended. Every objective follows
-Lex-Argmax, as with tables. docs/fidelity.md says what else was tried."""
+"""What the paper's table leaves open. The paper adapts skrl; up to its version 1.3 a timestep is a call of the
+environment, a round of learning uses one batch, ε falls exponentially, and the target networks are copied after every
+gradient step of the rounds at multiples of their interval. Lex-Argmax is followed by every objective, as with tables,
+and an episode that is truncated counts as ended. docs/fidelity.md says what was tried."""
 PAPER: dict[str, LDQNSettings] = {
     "cartpole": LDQNSettings(
         gamma=1.0,

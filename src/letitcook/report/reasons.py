@@ -8,6 +8,10 @@ from letitcook.experiments.suites import Row
 
 NOT_KNOWN = "not known"
 STAND_IN = "the room is a stand-in, and how far learning comes within the steps depends on the room"
+ROUNDS = (
+    "a round has one batch here, and target networks follow by timesteps; with a batch for each gradient step, and "
+    "targets by gradient steps, as in skrl 2, this row or its neighbours come out (docs/fidelity.md)"
+)
 REASONS = {
     "cook/scalar-15/wrap": (
         "the exact optimum is 200/14, as the paper has it at λ = 10 and 20; its 56/38 is what λ = 5 gives"
@@ -15,6 +19,10 @@ REASONS = {
     "cook-twice/scalar-1/wrap": "ours is the exact optimum, 109/81; the paper's 200/14 is what λ = 5 gives",
     "coffee/scalar-5/wrap": "the exact optimum is 60/34; only a heating time of seven steps would give 57/35",
     "coffee/*/scratch": STAND_IN,
+    **{f"pong/scalar-{lam}/scratch": ROUNDS for lam in (10, 15, 20, 30)},
+    "mountain-car/scalar-1/scratch": ROUNDS,
+    "mountain-car/lexicographic/scratch": ROUNDS,
+    **{f"cartpole/scalar-{lam}/wrap": ROUNDS for lam in (0.5, 1, 2, 5, 10, 15, 20)},
 }
 """What is known, by patterns of row ids; the first that fits counts."""
 

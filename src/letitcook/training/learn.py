@@ -52,7 +52,7 @@ from letitcook.wrappers.remembering import Remembers
 from letitcook.wrappers.vector import WaitingVectorEnv
 from letitcook.wrappers.waiting import WaitingEnv, horizon_of, waiting_env_of
 
-PAPER_PLAN = EvaluationPlan(equal="last")
+PAPER_PLANS = {"table": EvaluationPlan(equal="last"), "network": EvaluationPlan(equal="first")}
 """How the paper evaluates; which of equally good checkpoints gives its rows, see docs/fidelity.md."""
 WRAPPER_EVALUATIONS = 5
 """Evaluations in training around a base policy."""
@@ -289,7 +289,7 @@ def prepare_tables(
     learner = QLearner(tables, taken, horizon, objective, settings, check_seed(spec.seed), rows)
     of_run = (spec.method, spec.lam, spec.seed, spec.preset, settings, decisions, task, env_spec, remembers)
     info = RunInfo("table", *of_run)
-    plan = PAPER_PLAN if spec.preset == "paper" else EvaluationPlan()
+    plan = PAPER_PLANS["table"] if spec.preset == "paper" else EvaluationPlan()
     if spec.preset != "paper" and not tables.deterministic:  # else one episode tells all; here many cost little
         looks = tuple(10 * look for look in LOOKS)
         plan = EvaluationPlan(episodes=10 * SCREENING, choosing=True, looks=looks, tolerance=spec.tolerance)
@@ -370,7 +370,7 @@ def _network_plan(spec: RunSpec, compiled: bool) -> EvaluationPlan:
     """Return how a run with networks is evaluated: on fewer episodes where each step goes through Python."""
     fresh_episodes = FRESH_EPISODES if compiled else FRESH_EPISODES_IN_PYTHON
     if spec.preset == "paper":
-        return replace(PAPER_PLAN, fresh_episodes=fresh_episodes)
+        return replace(PAPER_PLANS["network"], fresh_episodes=fresh_episodes)
     return EvaluationPlan(
         episodes=SCREENING if compiled else SCREENING_IN_PYTHON,
         fresh_episodes=fresh_episodes,
