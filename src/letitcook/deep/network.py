@@ -6,7 +6,7 @@ PyTorch orders them. Hidden layers end in a ReLU. All arrays are C-contiguous; n
 
 Backward, for the mean over a batch of `(q - y)²` or of Huber's loss::
 
-    δ of the last layer    only the decision that was taken has an error, so only its row of weights is touched
+    δ of the last layer: the error of the decision that was taken, and 0 for the others
     ∂W = δᵀ h_in    ∂b = Σ δ    δ_in = (δ W) ∘ [h_in > 0]
 
 Inside, a layer's activations are `(units, rows)`: then no product needs a matrix of weights in another order than the
@@ -345,9 +345,9 @@ def backward(parameters: Vector, sizes: Sizes, x: Matrix, error: Matrix, layers:
         for j in units:
             bias_gradient[j] = sum_of(delta[j])
         weights_gradient = layers.gradient[at : at + n_in * n_out].reshape(n_out, n_in)
-        if len(units) < n_out:
-            weights_gradient[:] = ZERO
         if layer == 0:
+            if len(units) < n_out:
+                weights_gradient[:] = ZERO
             product(delta, x, weights_gradient, units, layers.every[:rows])
             return
         below = layers.activations[stored : stored + n_in * columns].reshape(n_in, columns)
@@ -376,6 +376,8 @@ def write_weights_gradient(
     """Write the gradient of a layer's weights, in the rows of the listed units."""
     n_in, columns = below.shape
     if len(units_below) > SPARSE * n_in:
+        if len(units) < len(out):
+            out[:] = ZERO
         product(delta, transposed(below, layers.by_row), out, units, layers.every[:columns])
         return
     # Where many units below are silent, the others are put together first.
