@@ -37,7 +37,7 @@ test-all: test-sweeps test test-generic smoke test-browser test-rliable test-tor
 # Tests that train, on the instructions that every x86-64 processor has: bits differ there, and no test may depend on them.
 GENERIC := NUMBA_CPU_NAME=generic NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL"
 test-generic: $(VENV)/.installed-test
-	$(GENERIC) $(VENV)/bin/pytest $(addprefix tests/test_,export.py figures.py agent.py selection.py)
+	$(GENERIC) $(VENV)/bin/pytest $(addprefix tests/test_,export.py figures.py agent.py selection.py products.py network.py)
 
 # Lines and branches of src/ that the unit tests run, compiled kernels aside (see CONTRIBUTING.md).
 coverage: $(VENV)/.installed-test
