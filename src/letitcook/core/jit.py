@@ -71,7 +71,8 @@ def compiled(function: F) -> F:
 def compiled_fast(function: F) -> F:
     """Compile `function` with Numba, free to reorder sums, so that loops over floats use the vector units.
 
-    NaN and infinity keep their meaning. The same machine gives the same bits; another processor may differ in the last.
+    NaN and infinity keep their meaning. The last bit of a sum then depends on the width of the vector units;
+    `deep/products.py` has sums of which no bit does.
     """
     return cast(F, Kernel(function, {"fastmath": {"reassoc", "contract", "arcp", "nsz", "afn"}}))
 

@@ -31,7 +31,7 @@ from letitcook.core.jit import compiled, compiled_fast
 from letitcook.core.objective import lex_argmax_kernel
 from letitcook.core.pointer import Pointer, call
 from letitcook.core.struct import Struct
-from letitcook.deep.products import NARROW, aligned_zeros, product, product_ta, transposed
+from letitcook.deep.products import NARROW, aligned_zeros, dot, product, product_ta, sum_of, transposed
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
@@ -252,29 +252,20 @@ def forward(parameters: Vector, sizes: Sizes, x: Matrix, scratch: Scratch, q: Ma
 
 
 @compiled_fast
-def neuron(weights: Vector, bias: np.float32, h: Vector) -> np.float32:
-    """Return `w h + b` of one unit."""
-    total = bias
-    for p in range(len(weights)):
-        total += h[p] * weights[p]
-    return total
-
-
-@compiled_fast
 def forward_row(parameters: Vector, sizes: Sizes, x: Vector, row: Matrix, q: NDArray[np.float64]) -> None:
     """Write the values `q`, `(n,)`, of one observation `x`."""
     h, at, last = x, 0, len(sizes) - 2
     for layer in range(last):
         n_in, n_out = sizes[layer], sizes[layer + 1]
-        out = row[layer % 2]
+        out = row[layer % 2, :n_out]
         for j in range(n_out):
-            value = neuron(parameters[at + j * n_in : at + (j + 1) * n_in], parameters[at + n_in * n_out + j], h)
+            value = parameters[at + n_in * n_out + j] + dot(parameters, at + j * n_in, h)
             out[j] = value if value > ZERO else ZERO
         h = out
         at += n_in * n_out + n_out
     n_in, n = sizes[last], sizes[last + 1]
     for u in range(n):
-        q[u] = neuron(parameters[at + u * n_in : at + (u + 1) * n_in], parameters[at + n_in * n + u], h)
+        q[u] = parameters[at + n_in * n + u] + dot(parameters, at + u * n_in, h)
 
 
 @compiled_fast
@@ -400,15 +391,6 @@ def units_below_layer(sizes: Sizes, layer: int) -> int:
     total = 0
     for size in sizes[:layer]:
         total += int(size)
-    return total
-
-
-@compiled_fast
-def sum_of(values: Vector) -> np.float32:
-    """Return a sum."""
-    total = ZERO
-    for i in range(len(values)):
-        total += values[i]
     return total
 
 

@@ -6,8 +6,10 @@ over a register (Goto and van de Geijn 2008). A general BLAS first copies both m
 pays for large ones only. The last tile of a row or column overlaps the one before it, and computes the same sums again.
 
 Which rows are computed, and over which inner indices, are lists: what is known to be zero is left out without a copy.
-Every sum runs over its inner indices in their order, by fused multiply-adds where the processor has them. So a column
-of a product does not depend on what else is in the batch.
+
+The order of every sum is fixed: in a product along the inner indices, in `dot` and `sum_of` by 32 partial sums. Left to
+the compiler, it would depend on the width of the registers. So all processors with fused multiply-adds get the same
+bits, and a column of a product does not depend on what else is in the batch.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, types
+from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from letitcook.core.jit import compiled, is_cached
@@ -183,6 +187,67 @@ def _transpose_tile(typing: Any, a: Any, a_row: Any, out: Any, out_row: Any) -> 
         return context.get_dummy_value()
 
     return types.void(_floats, _long, _floats, _long), generate
+
+
+SUM_LANES = 16
+"""Numbers that a sum takes at once, twice: registers of another width are taken together, or in parts."""
+
+
+def _add_up(builder: Any, pointers: list[Any], n: Any) -> Any:
+    """Write the sum of `n` numbers, or of the products of two times `n`: 32 partial sums, and then these in pairs."""
+    vector = ir.VectorType(_FLOAT, SUM_LANES)
+    zeros = ir.Constant(vector, None)
+    partial = [cgutils.alloca_once_value(builder, zeros) for _ in range(2)]
+    rest = cgutils.alloca_once_value(builder, ir.Constant(_FLOAT, 0.0))
+    for held in partial:
+        builder.store(zeros, held)
+    builder.store(ir.Constant(_FLOAT, 0.0), rest)
+
+    def add(to: Any, kind: Any, i: Any) -> None:
+        numbers = [
+            builder.load(builder.bitcast(builder.gep(pointer, [i]), kind.as_pointer()), align=4) for pointer in pointers
+        ]
+        term = builder.fmul(*numbers, flags=("contract",)) if len(numbers) > 1 else numbers[0]
+        builder.store(builder.fadd(term, builder.load(to), flags=("contract",)), to)
+
+    whole = builder.sdiv(n, _LONG(2 * SUM_LANES))
+    with cgutils.for_range(builder, whole) as loop:
+        i = builder.mul(loop.index, _LONG(2 * SUM_LANES))
+        for part, to in enumerate(partial):
+            add(to, vector, builder.add(i, _LONG(part * SUM_LANES)))
+    begin = builder.mul(whole, _LONG(2 * SUM_LANES))
+    with cgutils.for_range(builder, builder.sub(n, begin)) as loop:
+        add(rest, _FLOAT, builder.add(begin, loop.index))
+    total, half = builder.fadd(*[builder.load(held) for held in partial]), SUM_LANES // 2
+    while half:
+        other = [(j + half) % SUM_LANES for j in range(SUM_LANES)]
+        lanes = ir.Constant(ir.VectorType(ir.IntType(32), SUM_LANES), other)
+        total = builder.fadd(total, builder.shuffle_vector(total, zeros, lanes))
+        half //= 2
+    return builder.fadd(builder.extract_element(total, ir.Constant(ir.IntType(32), 0)), builder.load(rest))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def dot(typing: Any, a: Any, at: Any, b: Any) -> Any:
+    """Return the sum of the products of `b`, a vector, and as many numbers of `a` from `at` on."""
+
+    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        first, second = (make_array(kind)(context, builder, values[i]) for kind, i in ((a, 0), (b, 2)))
+        pointers = [builder.gep(first.data, [values[1]]), second.data]
+        return _add_up(builder, pointers, builder.extract_value(second.shape, 0))
+
+    return types.float32(a, _long, b), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def sum_of(typing: Any, values: Any) -> Any:
+    """Return the sum of a vector."""
+
+    def generate(context: Any, builder: Any, sig: Any, given: Any) -> Any:
+        vector = make_array(values)(context, builder, given[0])
+        return _add_up(builder, [vector.data], builder.extract_value(vector.shape, 0))
+
+    return types.float32(values), generate
 
 
 _tile_wide, _tile_double, _tile_lanes = _tile(ROWS, WIDE), _tile(ROWS, 2 * LANES), _tile(ROWS, LANES)
