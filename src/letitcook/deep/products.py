@@ -197,8 +197,7 @@ def _add_up(builder: Any, pointers: list[Any], n: Any) -> Any:
     """Write the sum of `n` numbers, or of the products of two times `n`: 32 partial sums, and then these in pairs."""
     vector = ir.VectorType(_FLOAT, SUM_LANES)
     zeros = ir.Constant(vector, None)
-    partial = [cgutils.alloca_once_value(builder, zeros) for _ in range(2)]
-    rest = cgutils.alloca_once_value(builder, ir.Constant(_FLOAT, 0.0))
+    partial, rest = [cgutils.alloca_once(builder, vector) for _ in range(2)], cgutils.alloca_once(builder, _FLOAT)
     for held in partial:
         builder.store(zeros, held)
     builder.store(ir.Constant(_FLOAT, 0.0), rest)
